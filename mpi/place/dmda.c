@@ -40,11 +40,13 @@ static const struct price price_of_equal = { 16, { PARTS / 2, PARTS } },
 /* While the owners of what is written share the work well enough, tasks go there: no price makes equal ranks
  * send as little as that. Neither are they left while their work is not what takes long, but a path, or
  * messages. Judged where all ranks wait for all tasks, and from so many tasks on. Less unevenness is borne
- * where the rank with most to do is busy all the time (judge_busy); and since a rank that is disturbed for a
- * moment makes any sharing look even, tasks go back to such owners when it was twice in a row. */
+ * where the rank with most to do is busy all the time (judge_busy); and since what is measured trembles, and
+ * a rank that is disturbed for a moment makes any sharing look even, tasks go back to such owners when they
+ * share clearly better than it took to leave them, twice in a row. */
 enum {
     HOMES_PERCENT = 15,
-    BUSY_HOMES_PERCENT = 7,
+    BUSY_HOMES_PERCENT = 4,
+    BUSY_BACK_PERCENT = 2,
     FAR_PERCENT = 40,
     LOAD_PERCENT = 65,
     BUSY_PERCENT = 98,
@@ -479,9 +481,9 @@ static inline bool is_within(const struct balance *b, uint64_t percent)
 static void judge_busy(struct dmda *s, const struct balance *b, bool guessed)
 {
     if (s->at_homes) s->busy_always = !guessed && b->most_ns * 100 >= b->took_ns * BUSY_PERCENT;
-    bool uneven = !is_within(b, BUSY_HOMES_PERCENT);
+    bool uneven = !is_within(b, BUSY_HOMES_PERCENT), even = is_within(b, BUSY_BACK_PERCENT);
     s->busy_uneven = s->busy_always && uneven ? s->busy_uneven + 1 : 0;
-    s->busy_even = uneven ? 0 : s->busy_even + 1;
+    s->busy_even = even ? s->busy_even + 1 : 0;
 }
 
 /* What is measured trembles, and what is not yet is guessed: owners are left when it was uneven twice, or far

@@ -44,6 +44,7 @@ struct round {
     struct orr_time_record *own, *result;
     size_t nown, nresult;
     uint64_t word;         /* of this rank */
+    bool met;              /* all ranks wait for it, and for all tasks */
     _Atomic int waits;     /* children that have not told, and this rank itself */
     _Atomic uint32_t over; /* the result is here [atomic: publishes it] */
 };
@@ -268,7 +269,7 @@ static void learn(struct round *r, const struct orr_time_record *all, size_t cou
 {
     static struct orr_time_record nothing;
     struct orr_feedback *f = r->feedback;
-    int failed = orr_times_learn(&f->times, all ? all + 1 : NULL, count);
+    int failed = orr_times_learn(&f->times, all ? all + 1 : NULL, count, r->met);
     struct orr_time_record *out = failed ? NULL : records_for(orr_times_room(&f->times));
     r->nresult = out ? orr_times_tell(&f->times, out + 1) : 0;
     if (out && all) out[0] = all[0];
@@ -339,7 +340,7 @@ static bool is_over(void *r)
     return orr_load_acquire(&((struct round *)r)->over);
 }
 
-static void begin(struct orr_feedback *f)
+static void begin(struct orr_feedback *f, bool met)
 {
     struct round *r = &f->round;
     struct orr_comm *c = f->comm;
@@ -350,6 +351,7 @@ static void begin(struct orr_feedback *f)
     orr_store_relaxed(&r->over, 0u);
     collect(f);
     r->word = f->word;
+    r->met = met;
     while (children < CHILDREN && child_of(c, children) >= 0) children++;
     orr_store_release(&r->waits, children + 1);
     for (int i = 0; i < children; i++)
@@ -422,14 +424,14 @@ uint64_t orr_feedback_next(const struct orr_feedback *f)
 void orr_feedback_turn(struct orr_feedback *f, uint64_t position)
 {
     finish(f);
-    begin(f);
+    begin(f, false);
     f->next = position + f->epoch;
 }
 
 void orr_feedback_meet(struct orr_feedback *f, uint64_t position)
 {
     finish(f);
-    begin(f);
+    begin(f, true);
     finish(f);
     f->next = position + f->epoch;
 }

@@ -14,7 +14,7 @@
 #include "core/base/alloc.h"
 #include "mpi/place/lengths.h"
 
-enum { FIRST_ROOM = 32, TURNS = 6, STEADY_PERCENT = 10, SLOW_MAX = 1000000 };
+enum { FIRST_ROOM = 32, TURNS = 6, STEADY_PERCENT = 10, SLOW_MAX = 1000000, LAST = 2 };
 
 struct orr_time_known {
     uint64_t key;
@@ -29,8 +29,9 @@ int orr_times_init(struct orr_times *t, int ranks)
     size_t n = (size_t)ranks * STARPU_NARCH;
     *t = (struct orr_times){ .ranks = ranks };
     t->slow = orr_calloc(n, sizeof *t->slow);
+    t->last = orr_calloc(LAST * n, sizeof *t->last);
     t->sums = orr_calloc(2 * n, sizeof *t->sums);
-    if (!t->slow || !t->sums) {
+    if (!t->slow || !t->last || !t->sums) {
         orr_times_fini(t);
         return -ENOMEM;
     }
@@ -40,6 +41,7 @@ int orr_times_init(struct orr_times *t, int ranks)
 void orr_times_fini(struct orr_times *t)
 {
     orr_free(t->slow);
+    orr_free(t->last);
     orr_free(t->sums);
     orr_free(t->known);
     orr_free(t->slots);
@@ -110,6 +112,12 @@ static uint32_t slow_of(const struct orr_times *t, size_t pair)
     return t->slow[pair] ? t->slow[pair] : ORR_SPEED_UNIT;
 }
 
+/* As it was measured now, not as it counts. */
+static uint32_t slow_now(const struct orr_times *t, size_t pair)
+{
+    return t->last[LAST * pair] ? t->last[LAST * pair] : slow_of(t, pair);
+}
+
 static size_t pair_of(const struct orr_time_record *r)
 {
     return (size_t)r->rank * STARPU_NARCH + r->type;
@@ -123,7 +131,7 @@ static void find_lengths(struct orr_times *t, const struct orr_time_record *reco
         const struct orr_time_record *r = &records[i];
         if (!is_sound(t, r)) continue;
         struct orr_time_known *k = find(t, r);
-        k->sum += is_energy(r) ? r->ns : r->ns * ORR_SPEED_UNIT / slow_of(t, pair_of(r));
+        k->sum += is_energy(r) ? r->ns : r->ns * ORR_SPEED_UNIT / slow_now(t, pair_of(r));
         k->count += r->count;
     }
     for (size_t i = 0; i < t->count; i++) {
@@ -135,17 +143,42 @@ static void find_lengths(struct orr_times *t, const struct orr_time_record *reco
     }
 }
 
-static uint32_t smoothed(uint32_t before, uint64_t now)
+static uint32_t within_range(uint64_t slow)
 {
-    if (now > SLOW_MAX) now = SLOW_MAX;
-    if (now < 1) now = 1;
-    uint64_t difference = now > before ? now - before : before - now;
-    return (uint32_t)(difference * 100 <= (uint64_t)before * STEADY_PERCENT ? (3 * before + now) / 4 : now);
+    return slow < 1 ? 1 : slow > SLOW_MAX ? SLOW_MAX : (uint32_t)slow;
 }
 
-/* Slownesses from lengths: what tasks took over what they should have. */
+static uint32_t median(uint32_t a, uint32_t b, uint32_t c)
+{
+    uint32_t least = a < b ? a : b, most = a < b ? b : a;
+    return c < least ? least : c > most ? most : c;
+}
+
+/* The median of the last three. */
+static uint32_t without_outliers(const uint32_t *last, uint32_t measured)
+{
+    return last[1] ? median(last[0], last[1], measured) : measured;
+}
+
+static uint32_t smoothed(uint32_t before, uint32_t now)
+{
+    uint64_t difference = now > before ? now - before : before - now;
+    return difference * 100 <= (uint64_t)before * STEADY_PERCENT ? (3 * before + now) / 4 : now;
+}
+
+/* Where all wait for all, once an iteration, what was measured counts at once: a rank that is disturbed in
+ * one is as fast as before and after. */
+static void note_slowness(struct orr_times *t, size_t pair, uint32_t measured, bool met)
+{
+    uint32_t *last = &t->last[LAST * pair];
+    t->slow[pair] = smoothed(slow_of(t, pair), met ? without_outliers(last, measured) : measured);
+    last[1] = last[0];
+    last[0] = measured;
+}
+
+/* Slownesses from lengths: what tasks took over what they should have. The first ones are not noted. */
 static void find_slownesses(struct orr_times *t, const struct orr_time_record *records, size_t count,
-                            bool last)
+                            bool first, bool met)
 {
     size_t pairs = (size_t)t->ranks * STARPU_NARCH;
     uint64_t *took = t->sums, *should = t->sums + pairs;
@@ -159,24 +192,24 @@ static void find_slownesses(struct orr_times *t, const struct orr_time_record *r
     }
     for (size_t i = 0; i < pairs; i++) {
         if (!should[i]) continue;
-        uint64_t now = took[i] / (should[i] / ORR_SPEED_UNIT + 1);
-        t->slow[i] = last ? smoothed(slow_of(t, i), now)
-                          : (uint32_t)(now < 1          ? 1
-                                       : now > SLOW_MAX ? SLOW_MAX
-                                                        : now);
+        uint32_t now = within_range(took[i] / (should[i] / ORR_SPEED_UNIT + 1));
+        if (first)
+            t->slow[i] = now;
+        else
+            note_slowness(t, i, now, met);
     }
 }
 
-int orr_times_learn(struct orr_times *t, const struct orr_time_record *records, size_t count)
+int orr_times_learn(struct orr_times *t, const struct orr_time_record *records, size_t count, bool met)
 {
     bool knew = t->count > 0;
     for (size_t i = 0; i < count; i++)
         if (is_sound(t, &records[i]) && !add_if_new(t, &records[i])) return -ENOMEM;
     if (!t->count) return 0;
-    if (knew) find_slownesses(t, records, count, true);
+    if (knew) find_slownesses(t, records, count, false, met);
     for (int turn = 0; !knew && turn < TURNS; turn++) {
         find_lengths(t, records, count, false);
-        find_slownesses(t, records, count, false);
+        find_slownesses(t, records, count, true, met);
     }
     find_lengths(t, records, count, knew);
     for (size_t i = 0; i < t->count; i++) t->known[i].is_new &= !t->known[i].ns;

@@ -22,6 +22,7 @@ struct orr_time_known;
 struct orr_times {
     int ranks;
     uint32_t *slow; /* [rank * STARPU_NARCH + type]; 0: nothing was measured there */
+    uint32_t *last; /* the same, twice: the last two that were measured, later first; 0: none */
     uint64_t *sums; /* the same, twice: while merging */
     struct orr_time_known *known;
     size_t count, room;
@@ -31,10 +32,11 @@ struct orr_times {
 
 int orr_times_init(struct orr_times *t, int ranks); /* 0 or -ENOMEM; then fini */
 void orr_times_fini(struct orr_times *t);
-/* Learns from what was measured since the last call; records may be changed. Writes what is known now into
- * out, which has room for orr_times_room(t) records once learned; how many. */
-int orr_times_learn(struct orr_times *t, const struct orr_time_record *records,
-                    size_t count); /* 0, -ENOMEM */
+/* Learns from what was measured since the last call; records may be changed. met: all ranks wait for all
+ * tasks. Writes what is known now into out, which has room for orr_times_room(t) records once learned; how
+ * many. */
+int orr_times_learn(struct orr_times *t, const struct orr_time_record *records, size_t count,
+                    bool met); /* 0, -ENOMEM */
 size_t orr_times_room(const struct orr_times *t);
 size_t orr_times_tell(const struct orr_times *t, struct orr_time_record *out);
 

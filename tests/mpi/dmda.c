@@ -375,7 +375,7 @@ static void quality(const char *argument)
 }
 
 /* Rows of tiles dealt in turn to two ranks: of 16 one gets 1.09 of its share and is busy from beginning to
- * end, of 24 1.06. */
+ * end, of 24 1.06, where twice the messages are worth it. */
 static void rows(void)
 {
     const struct shape s = { 2, 1, equal, 4000000, 30000 };
@@ -385,10 +385,11 @@ static void rows(void)
        "where one rank is busy all the time, owners are left for less: %d, not %d", over, owner);
     owner = factorize(&s, 24, true, NULL, &owners);
     over = factorize(&s, 24, false, NULL, &messages);
-    ok(over == owner && messages == owners, "but not for nothing: %d with %d messages", over, messages);
+    ok(owner > 1055 && over < 1020 && messages < 2 * owners + owners / 10,
+       "also of 24: %d, not %d, with %d messages and %d", over, owner, messages, owners);
 }
 
-/* The same rows, and one rank is disturbed: for iterations it takes so much longer that what owners have is
+/* The same rows, and one rank is disturbed: for iterations it takes longer, so that what owners have is more
  * even. In how many of those after the third do tasks go to owners? */
 static int disturb(int from, int iterations, int slow, int of)
 {
@@ -415,8 +416,10 @@ static int disturb(int from, int iterations, int slow, int of)
 static void disturbed(void)
 {
     is_int(disturb(5, 0, 1000, 12), 0, "owners that share badly are left for good");
-    is_int(disturb(5, 1, 1090, 12), 0, "also when the other rank is disturbed for a moment");
-    ok(disturb(5, 7, 1090, 12) > 0, "where it stays slow, tasks go back");
+    is_int(disturb(5, 1, 1180, 12), 0, "also when the other rank is disturbed for a moment");
+    ok(disturb(5, 7, 1180, 12) > 0, "where it stays slow, tasks go back");
+    is_int(disturb(0, 12, 1110, 12), 9, "owners that share within 4 percent are not left");
+    is_int(disturb(5, 7, 1110, 12), 0, "nor are they gone back to for that");
 }
 
 /* ---- small cases, by hand: 1 ms a task, 10 us a message ---- */
