@@ -1031,6 +1031,19 @@ void orr_away_forget_change(struct orr_data *h)
     orr_spin_unlock(&a->lock);
 }
 
+/* Not of what others hold: what goes home with their copy is what home made of it. */
+void orr_away_give_up_copies(struct orr_comm *c, const struct orr_data *h)
+{
+    struct orr_away *a = c->cluster->value->away;
+    orr_spin_lock(&a->lock);
+    for (uint32_t i = a->nchanged; i-- > 0;) {
+        struct orr_owned *o = a->changed[i];
+        if ((h && o->handle != h) || !may_tell(o) || !orr_owned_can_move(c, o->handle)) continue;
+        if (holder_of(o) == o->handle->mpi_rank) remove_change(a, o);
+    }
+    orr_spin_unlock(&a->lock);
+}
+
 /* ---- values that home sends where not all ranks see it ---- */
 
 struct expected {

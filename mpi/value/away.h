@@ -94,5 +94,8 @@ int orr_away_changes(struct orr_data *h);
 void orr_away_tell_change(struct orr_comm *c, struct orr_data *h, int except);
 /* Home has not changed it: its pieces are used instead, or it is overwritten. */
 void orr_away_forget_change(struct orr_data *h);
+/* All ranks are about to give up their copies of h (NULL: of all data), as all see: nobody is sent what home
+ * changed since its last insertion. */
+void orr_away_give_up_copies(struct orr_comm *c, const struct orr_data *h);
 
 #endif

@@ -533,6 +533,7 @@ bool orr_moves_flush_all(struct orr_comm *c)
     }
     gather_all_unseen(c);
     orr_away_settle_all(c);
+    orr_away_give_up_copies(c, NULL);
     visit(c, flush_one);
     return true;
 }
@@ -572,6 +573,7 @@ bool orr_moves_flush_one(struct orr_comm *c, struct orr_data *h)
     if (orr_moves_unseen(c, h)) return true;
     if (is_seen(c)) gather_unseen(c, h, 0, 0);
     if (!is_elsewhere(c, h)) return false;
+    orr_away_give_up_copies(c, h);
     orr_moves_begin(&l, c);
     orr_moves_flush(&l, h);
     end(&l);

@@ -87,6 +87,13 @@ static int deal(const struct orrery_mpi_view *view, void *arg)
     return (int)(hash(view->position, 3) % (uint64_t) * (int *)arg);
 }
 
+static void see_last(void *buffers[], void *arg)
+{
+    uint64_t expects;
+    starpu_codelet_unpack_args(arg, &expects);
+    wrong += ((uint64_t *)STARPU_VECTOR_GET_PTR(buffers[0]))[STARPU_VECTOR_GET_NX(buffers[0]) - 1] != expects;
+}
+
 static void check(int r)
 {
     if (r) bad++;
@@ -554,6 +561,43 @@ static void held_whole(void)
     expected[0]++;
 }
 
+/* Home writes anew what rank 1 has a copy of, and all flush it. Rank 1 is sent it when it reads it again, and
+ * not before. */
+static void flushed(bool all)
+{
+    enum { WORDS = LARGE / 8 };
+    static uint64_t here[WORDS];
+    static struct starpu_codelet see_cl = { .cpu_funcs = { see_last }, .nbuffers = 1, .modes = { STARPU_R } };
+    starpu_data_handle_t h;
+    size_t before[16] = { 0 }, sent[16] = { 0 };
+    starpu_mpi_comm_stats_retrieve(before);
+    starpu_vector_data_register(&h, my_rank ? -1 : STARPU_MAIN_RAM, my_rank ? 0 : (uintptr_t)here, WORDS, 8);
+    starpu_mpi_data_register(h, 90, 0);
+    for (uint64_t round = 1; round <= 2; round++) {
+        if (my_rank == 0) {
+            starpu_data_acquire(h, STARPU_W);
+            here[WORDS - 1] = round;
+            starpu_data_release(h);
+        }
+        if (all)
+            starpu_mpi_cache_flush_all_data(MPI_COMM_WORLD);
+        else
+            starpu_mpi_cache_flush(MPI_COMM_WORLD, h);
+        starpu_mpi_barrier(MPI_COMM_WORLD);
+        if (round == 1) starpu_mpi_comm_stats_enable();
+        check(starpu_mpi_task_insert(MPI_COMM_WORLD, &see_cl, STARPU_R, h, STARPU_VALUE, &round, sizeof round,
+                                     STARPU_EXECUTE_ON_NODE, 1, 0));
+        check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
+        starpu_mpi_barrier(MPI_COMM_WORLD);
+    }
+    starpu_mpi_comm_stats_retrieve(sent);
+    starpu_mpi_comm_stats_disable();
+    fact(my_rank || (sent[1] - before[1] >= 2 * LARGE && sent[1] - before[1] < 3 * LARGE),
+         "what home writes anew and all flush %s is sent to who reads it alone",
+         all ? "with all" : "by itself");
+    starpu_data_unregister(h);
+}
+
 static void run(MPI_Comm other)
 {
     for (int i = 0; i < DATA; i++) {
@@ -595,6 +639,8 @@ int main(int argc, char **argv)
     for (int i = 0; i < 10; i++) ended_early();
     ended_alone();
     held_beside_a_use();
+    flushed(true);
+    flushed(false);
     fact(!wrong, "whatever is done with data that are away, each finds the value of its place");
     fact(!bad, "and nothing fails");
     int all = 0;
