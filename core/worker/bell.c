@@ -22,6 +22,8 @@
  * posted before would else have its answer wake a sleeper.
  *
  * One that dozes is awake for whoever rings: it sees that the word changes, and does as if it had been woken.
+ * So it must not have taken the word as it is after a ring for what it was before: it reads it before it
+ * looks whether others search, or whether something is to come at all.
  *
  * A wish that nobody has any more costs its sender one ring in vain; who wants an answer and woke nobody
  * rings for the attendant then.
@@ -128,12 +130,13 @@ struct orr_bell *orr_bell_enter(enum orr_listener kind, uint32_t *seen_out, bool
         uncount(kind);
         return NULL;
     }
+    *seen_out =
+        orr_load_seq(&w->bell->rings); /* before all looks: who rings for another one changes this, too */
     /* pairs with orr_bell_give_back of who makes it needed, or stops searching: that counts first, and then
      * looks who listens */
     bool searched =
              orr_load_seq(&orr_parking.searching) + orr_load_seq(&orr_bell_lookers) > orr_load_seq(&deaf),
          needed = !searched && w->needed(w->arg);
-    *seen_out = orr_load_seq(&w->bell->rings); /* before the wish: a ring that takes it changes this */
     if (needed) want_rings(w->bell);
     orr_fence();
     if (needed) *moved_out = w->look(w->arg);

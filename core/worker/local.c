@@ -157,10 +157,12 @@ static struct orr_task *pop_local(struct orr_worker *w)
 static struct orr_task *next_local(struct orr_worker *w)
 {
     struct orr_task *t;
+    bool was_idle = orr_load_relaxed(&w->idle_shown);
     while ((t = pop_local(w)) != NULL) {
         if (orr_member_may_run(w, t)) return t;
         t->nimpl_valid = 0;
         orr_task_hooks.push(t);
+        orr_store_relaxed(&w->idle_shown, was_idle);
     }
     return NULL;
 }

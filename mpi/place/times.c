@@ -112,10 +112,11 @@ static uint32_t slow_of(const struct orr_times *t, size_t pair)
     return t->slow[pair] ? t->slow[pair] : ORR_SPEED_UNIT;
 }
 
-/* As it was measured now, not as it counts. */
+/* As it was measured now, if it was, and not as it counts. */
 static uint32_t slow_now(const struct orr_times *t, size_t pair)
 {
-    return t->last[LAST * pair] ? t->last[LAST * pair] : slow_of(t, pair);
+    bool is_measured = t->sums[(size_t)t->ranks * STARPU_NARCH + pair] && t->last[LAST * pair];
+    return is_measured ? t->last[LAST * pair] : slow_of(t, pair);
 }
 
 static size_t pair_of(const struct orr_time_record *r)

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "core/base/clock.h"
+#include "core/worker/bell.h"
 #include "core/worker/doze.h"
 #include "tests/helper.h"
 
@@ -147,11 +148,41 @@ static void leaves_the_core(void)
     ok(dozes && nap_ns >= 4000000, "where another computes it naps, %.0f ms at last", (double)nap_ns / 1e6);
 }
 
+/* ---- at a bell ---- */
+
+static struct orr_bell bell;
+
+/* While a thread enters another one stops looking and says that it wants rings, and one comes. */
+static bool rings_meanwhile(void *unused UNUSED)
+{
+    atomic_store(&bell.wanted, 1);
+    orr_bell_ring(&bell, false);
+    return false;
+}
+static bool finds_nothing(void *unused UNUSED)
+{
+    return false;
+}
+
+static void ring_is_seen(void)
+{
+    const struct orr_bell_watch watch = { .bell = &bell, .needed = rings_meanwhile, .look = finds_nothing };
+    uint32_t seen;
+    bool moved;
+    bool hangs = orr_bell_hang(&watch);
+    struct orr_bell *b = orr_bell_enter(ORR_LISTEN_WORKER, &seen, &moved);
+    ok(hangs && b && orr_bell_has_rung(b, seen),
+       "who enters does not take a ring that comes meanwhile for an old one");
+    if (b) orr_bell_leave(b, ORR_LISTEN_WORKER);
+    orr_bell_take_down();
+}
+
 int main(void)
 {
     is_woken();
     has_limits();
     one_at_a_time();
     leaves_the_core();
+    ring_is_seen();
     return done_testing();
 }

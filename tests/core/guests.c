@@ -5,7 +5,9 @@
  * loans are judged. Threads: main submits; one worker, then two. Owns: nothing. Not here: loans
  * (tests/mpi/lending.c).
  */
+#include <pthread.h>
 #include <starpu.h>
+#include <starpu_scheduler.h>
 #include <unistd.h>
 
 #include "core/worker/lending.h"
@@ -74,6 +76,53 @@ static void guests_share_workers(void)
     is_int(atomic_load(&together), 2, "two guests at once run on two workers that have nothing to do");
 }
 
+/* ---- a worker that gives back what it was given is idle ---- */
+
+enum { LEAVE_US = 30000 };
+static atomic_int pushes;
+
+static int push_late(struct starpu_task *t)
+{
+    if (atomic_fetch_add(&pushes, 1) > 0) return starpu_push_local_task(0, t, 0);
+    usleep(LEAVE_US);
+    return starpu_push_local_task(1, t, 0);
+}
+static struct starpu_task *pop_none(unsigned ctx UNUSED)
+{
+    return NULL;
+}
+static void no_state(unsigned ctx UNUSED)
+{
+}
+static struct starpu_sched_policy late_policy = { .init_sched = no_state,
+                                                  .deinit_sched = no_state,
+                                                  .push_task = push_late,
+                                                  .pop_task = pop_none,
+                                                  .policy_name = "late" };
+
+static void *submit_one(void *ctx)
+{
+    starpu_task_insert(&own_cl, STARPU_SCHED_CTX, *(unsigned *)ctx, 0);
+    return NULL;
+}
+
+static void stays_idle(void)
+{
+    int workers[] = { 0, 1 };
+    pthread_t thread;
+    unsigned ctx =
+        starpu_sched_ctx_create(workers, 2, "late", STARPU_SCHED_CTX_POLICY_STRUCT, &late_policy, 0);
+    pthread_create(&thread, NULL, submit_one, &ctx);
+    usleep(LEAVE_US / 3);
+    starpu_sched_ctx_remove_workers(&workers[1], 1, ctx);
+    pthread_join(thread, NULL);
+    starpu_task_wait_for_all();
+    for (int ms = 0; orr_workers_busy() > 0 && ms < 2000; ms++) usleep(1000);
+    ok(orr_workers_busy() == 0,
+       "a worker that gives back a task of a context that it left is idle (%d pushes)", atomic_load(&pushes));
+    starpu_sched_ctx_delete(ctx);
+}
+
 /* ---- who runs dry says so ---- */
 
 static _Atomic uint32_t said;
@@ -140,6 +189,7 @@ int main(void)
     starpu_shutdown();
     if (start(2)) {
         guests_share_workers();
+        stays_idle();
         starpu_shutdown();
     }
     return done_testing();

@@ -104,6 +104,13 @@ static void is_disturbed(void)
     ok(near(slow[4], slow[2]), "and as after");
     ok(near(length[3], length[2]), "nor is what it did taken for longer");
     ok(near(slow[6], slow[2]) && near(slow[7], 3 * slow[2]), "one that is slower in two is slower");
+    const struct orr_time_record usual[] = { took(7, 0, 10, 6000), took(7, 1, 10, 2000) },
+                                 once[] = { took(7, 0, 10, 60000), took(7, 1, 10, 2000) },
+                                 anew = took(9, 0, 10, 6000);
+    orr_times_learn(&t, usual, 2, true);
+    orr_times_learn(&t, once, 2, true);
+    orr_times_learn(&t, &anew, 1, true);
+    ok(near(told(&t, 9, -1), told(&t, 7, -1)), "what is new after a disturbance is not taken for shorter");
     orr_times_fini(&t);
 }
 
