@@ -14,8 +14,8 @@
  * With ATTENDANT all messages want an answer, and all listeners may compute: then the attendant (attend, progress.c) is
  * to take them. That it wakes up by itself after a while is left out.
  *
- * MUTANTS: -DNO_LAST_LOOK -DNO_GIVE_BACK -DNO_AGAIN,-DPASSERS=1 -DAGAIN_UNLOCKED,-DPASSERS=1,-DMESSAGES=2 -DLOOK_TAKES_ONE -DSEEN_LATE -DGIVE_BACK_FIRST -DCALLER,-DCALL_WORD_LAST -DLOOK_BEFORE_WISH -DATTENDANT,-DRING_ONE_KIND -DATTENDANT,-DATTEND_LATE
- * SIZES: -DPASSERS=1,-DMESSAGES=2 -DMESSAGES=3 -DSENDERS=2,-DMESSAGES=2 -DCALLER,-DMESSAGES=2 -DATTENDANT
+ * MUTANTS: -DNO_LAST_LOOK -DNO_GIVE_BACK -DNO_AGAIN,-DPASSERS=1 -DAGAIN_UNLOCKED,-DPASSERS=1,-DMESSAGES=2 -DLOOK_TAKES_ONE -DSEEN_LATE -DGIVE_BACK_FIRST -DCALLER,-DCALL_WORD_LAST -DLOOK_BEFORE_WISH -DATTENDANT,-DRING_ONE_KIND -DATTENDANT,-DATTEND_LATE -DDOZING,-DSEEN_AFTER_LOOKERS
+ * SIZES: -DPASSERS=1,-DMESSAGES=2 -DMESSAGES=3 -DSENDERS=2,-DMESSAGES=2 -DCALLER,-DMESSAGES=2 -DATTENDANT -DDOZING,-DMESSAGES=2
  */
 #ifdef ATTENDANT /* one listener, which may lose its wish by a thread that comes by */
 #define LISTENERS 1
@@ -47,6 +47,7 @@ bool wanted;
 byte rings;
 bool asleep[LISTENERS]; /* in the futex */
 bool attended;
+bool dozing; /* a listener watches rings */
 
 /* of the process that listens */
 byte listening;
@@ -146,6 +147,12 @@ active [SENDERS] proctype sender()
            if
            :: mine ->
               rings++;
+#ifdef DOZING
+              if
+              :: dozing -> goto rung /* that one sees it */
+              :: else
+              fi;
+#endif
               if /* FUTEX_WAKE of one */
               :: atomic { asleep[0] -> asleep[0] = false WOKE }
 #if LISTENERS > 1
@@ -155,7 +162,8 @@ active [SENDERS] proctype sender()
               :: atomic { asleep[2] -> asleep[2] = false WOKE }
 #endif
               :: !ANYBODY_SLEEPS
-              fi
+              fi;
+rung:         skip
            :: else
            fi
         :: else
@@ -202,7 +210,7 @@ active [LISTENERS] proctype listener()
           searching--;
           /* orr_bell_enter */
           listening++;
-#ifndef SEEN_LATE
+#if !defined(SEEN_LATE) && !defined(SEEN_AFTER_LOOKERS)
           seen = rings;
 #endif
 #ifdef LOOK_BEFORE_WISH
@@ -221,6 +229,9 @@ active [LISTENERS] proctype listener()
              look(moved)
 #endif
           :: else
+#ifdef SEEN_AFTER_LOOKERS
+             seen = rings /* who looked may have stopped meanwhile, and a ring come for it */
+#endif
           fi;
           if
           :: moved
@@ -229,6 +240,17 @@ active [LISTENERS] proctype listener()
              :: me == 0 -> at_bell = true
              :: else
              fi;
+#ifdef DOZING /* one watches rings for as long as it likes, before it sleeps (doze.c) */
+             if
+             :: atomic { !dozing -> dozing = true };
+                if
+                :: rings != seen
+                :: true
+                fi;
+                dozing = false
+             :: true
+             fi;
+#endif
              if
              :: me == 0 && futex_word
              :: else ->
