@@ -28,8 +28,8 @@
  * A wish that nobody has any more costs its sender one ring in vain; who wants an answer and woke nobody
  * rings for the attendant then.
  *
- * bell.pml, beside this file, is a model for spin, one that dozes included: change both. It has one kind of listeners, and no deaf
- * ones: a thread that computes stands for them. */
+ * bell.pml, beside this file, is a model for spin, one that dozes included: change both. It has one kind of
+ * listeners, and no deaf ones: a thread that computes stands for them. */
 
 ORR_ALIGNED_LINE _Atomic uint32_t orr_bell_listeners;
 ORR_ALIGNED_LINE _Atomic uint32_t orr_bell_lookers;
