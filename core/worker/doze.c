@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* doze.c: see doze.h. Threads: any. Owns: how long (const after the start). Not here: see doze.h.
  *
- * A thread that dozes yields its core every few microseconds. If another thread ran there for long, it sleeps
- * for a millisecond, then tries again, each time after twice as long: to try costs that one a few
- * microseconds, and who wakes this one meanwhile may wait until the other has had its slice. So that goes on
- * from one time of idleness to the next, until it dozed for a while undisturbed. A yield alone may take long,
- * too, where the system has the core from a hypervisor: so it is asked whether another thread ran. */
+ * A thread that dozes yields its core every few microseconds. If another thread ran there for long, or each
+ * time, it sleeps for a millisecond, then tries again, each time after twice as long: to try costs that one a
+ * few microseconds, and who wakes this one meanwhile may wait until the other has had its slice. So that goes
+ * on from one time of idleness to the next, until it dozed for a while undisturbed. A yield alone may take
+ * long, too, where the system has the core from a hypervisor: so it is asked whether another thread ran. */
 #include "core/worker/doze.h"
 
 #include <sched.h>
@@ -14,7 +14,7 @@
 #include "core/base/clock.h"
 #include "core/base/env.h"
 
-enum { LOOKS_PER_YIELD = 64 }; /* with a pause each: 1 to 3 us */
+enum { LOOKS_PER_YIELD = 64, IN_A_ROW = 3 }; /* with a pause each: 1 to 3 us */
 enum { NAP_MIN_NS = 1000000, NAP_MAX_NS = 64000000 };
 static const double long_yield_us = 50.0, calm_us = 1000.0;
 
@@ -43,21 +43,26 @@ static bool has_changed(const struct orr_bed *bed)
     return orr_load_seq(bed->word) != bed->seen;
 }
 
-/* Until the word changes, the time comes, or another wants the core; true: another does. */
+/* Until the word changes, the time comes, or another wants the core; true: another does. That is one that ran
+ * for long at one yield, or at several in a row: it yields, too, as who polls for messages does. */
 static bool watch(const struct orr_bed *bed, uint64_t until)
 {
     uint64_t is_long = orr_us_to_ticks(long_yield_us);
-    for (;;) {
+    long taken = switches();
+    for (unsigned in_a_row = 0; in_a_row < IN_A_ROW;) {
         for (int i = 0; i < LOOKS_PER_YIELD; i++) {
             if (has_changed(bed)) return false;
             orr_cpu_relax();
         }
         uint64_t before = orr_ticks();
         if (before >= until) return false;
-        long taken = switches();
         sched_yield();
-        if (orr_unlikely(orr_ticks() - before > is_long) && switches() != taken) return true;
+        long now_taken = switches();
+        in_a_row = now_taken != taken ? in_a_row + 1 : 0;
+        taken = now_taken;
+        if (orr_unlikely(in_a_row > 0 && orr_ticks() - before > is_long)) return true;
     }
+    return true;
 }
 
 static bool may_doze(const struct orr_doze *d, const struct orr_bed *bed, uint64_t now)
