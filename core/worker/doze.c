@@ -22,7 +22,7 @@ static uint64_t block_ticks;
 
 void orr_doze_configure(void)
 {
-    double ms = orr_env_double(ORR_SETTING(ORRERY_BLOCKTIME), 200, 0, 1e9);
+    double ms = orr_env_double(ORR_SETTING(ORRERY_BLOCKTIME), 0, 0, 1e9);
     block_ticks = orr_us_to_ticks(ms * 1e3);
 }
 

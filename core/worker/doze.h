@@ -32,9 +32,8 @@ struct orr_bed {
     _Atomic uint32_t *dozing; /* of who may doze there, one at a time: 1 while somebody does; NULL: all may */
 };
 
-/* Sleeps until the word changes or the time is over (< 0: no limit); returns whether it changed. May return
- * early where the word is shared. d: NULL: it does not doze. Who changed the word and then reads that
- * somebody is dozing need not wake that one. */
+/* Sleeps until the word changes or the time is over (< 0: no limit); returns whether it changed. d: NULL: it
+ * does not doze. Who changed the word and then reads that somebody is dozing need not wake that one. */
 bool orr_doze(struct orr_doze *d, const struct orr_bed *bed, int64_t timeout_ns);
 
 #endif
