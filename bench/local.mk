@@ -3,6 +3,10 @@
 # also compiled with the tree's own flags ("make build-benches"; scripts/check does), so that they cannot rot.
 BENCHES += bench/tasks bench/chain bench/fan bench/memory bench/insert bench/joblist bench/schedules bench/coherence bench/decision bench/overlap bench/trace
 MPI_BENCHES += bench/mpi_pingpong bench/mpi_insert bench/mpi_fanout bench/mpi_replay bench/mpi_stencil bench/cluster
+if HAVE_CUDA
+BENCHES += bench/cuda
+bench/cuda: PROGRAM_LIBS = -ldl
+endif
 if HAVE_OPENCL
 BENCHES += bench/opencl
 bench/opencl: PROGRAM_LIBS = $(OPENCL_LIBS)

@@ -273,8 +273,8 @@ endif
 # CUDA on a double of its driver library, which runs on the host.
 if HAVE_CUDA
 if HAVE_OPENCL
-TAP_TESTS += tests/core/mixed_devices
-tests/core/mixed_devices.tap: tests/double/cuda.so tests/opencl/shim.so
+TAP_TESTS += tests/core/mixed_devices tests/core/same_gpu
+tests/core/mixed_devices.tap tests/core/same_gpu.tap: tests/double/cuda.so tests/opencl/shim.so
 endif
 TAP_TESTS += tests/core/cuda tests/core/cuda_faults tests/core/cuda_methods
 TAP_TESTS += tests/core/cuda_energy
@@ -288,6 +288,17 @@ tests/double/cuda.so: tests/double/cuda.c tests/double/cuda.h drivers/cuda/api.h
 	$(AM_V_CC)$(MKDIR_P) $(@D) && $(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(PROG_CFLAGS) $(CFLAGS) -shared -fPIC -o $@ $(srcdir)/tests/double/cuda.c -lpthread
 CLEANFILES += tests/double/cuda.so tests/double/nvml.so
 INSTEAD_TESTS += tests/double.sh
+
+# CUDA on a GPU, where there is one. gpu.so is linked with CUDA's library by name: that need not be here.
+TAP_TESTS += tests/gpu/driven
+INSTEAD_TESTS += tests/gpu.sh
+tests/gpu/driven.tap: PROGRAM_LIBS = -ldl
+tests/gpu/driven.tap: tests/double/gpu.so
+tests/double/gpu.so: tests/double/gpu.c tests/double/cuda.h drivers/cuda/api.h
+	$(AM_V_CC)$(MKDIR_P) $(@D)/named && $(CC) -shared -fPIC -x c /dev/null -Wl,-soname,libcuda.so.1 -o $(@D)/named/libcuda.so && \
+	  $(CC) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(PROG_CFLAGS) $(CFLAGS) -shared -fPIC -o $@ \
+	  $(srcdir)/tests/double/gpu.c -Wl,--no-as-needed -L$(@D)/named -lcuda -ldl
+CLEANFILES += tests/double/gpu.so tests/double/named/libcuda.so
 endif
 
 # When things go wrong: misuse of the interface, nonsense in the environment, no memory.

@@ -724,16 +724,19 @@ static bool begin_testing(struct orr_memory *m, bool told)
     return begins;
 }
 
-static void test_copy(struct orr_transfer *t)
+/* True: it moved. */
+static bool test_copy(struct orr_transfer *t)
 {
+    t->async.last.moved = false;
     int r = orr_nodes[t->async.last.node].ops->test(&t->async.last);
     t->arrived = r != -EAGAIN;
     if (t->arrived && t->async.error == 0) t->async.error = r;
+    return t->arrived || t->async.last.moved;
 }
 
 /* Marks the copies that have ended. They stay on the list: what is called meanwhile may have to wait for any
  * of them. True: another was told of one meanwhile, so they are to be tested again. */
-static bool test_copies(struct orr_memory *m)
+static bool test_copies(struct orr_memory *m, bool *moved)
 {
     orr_spin_lock(&m->lock);
     struct orr_transfer *list = m->copying, *last = NULL;
@@ -741,7 +744,7 @@ static bool test_copies(struct orr_memory *m)
     m->again = false;
     orr_spin_unlock(&m->lock);
     for (struct orr_transfer *t = list; t; last = t, t = t->next)
-        if (!t->arrived) test_copy(t);
+        if (!t->arrived) *moved |= test_copy(t);
     orr_spin_lock(&m->lock);
     if (last) last->next = m->copying;
     if (last) m->copying = list;
@@ -769,7 +772,7 @@ static bool poll_all(bool told)
     for (unsigned n = 0; n < orr_node_count; n++) {
         struct orr_memory *m = &orr_memories[n];
         if (begin_testing(m, told)) {
-            while (test_copies(m)) continue;
+            while (test_copies(m, &moved)) continue;
             for (struct orr_transfer *t; (t = take_arrived(m)); moved = true) copy_over(t, t->async.error);
         }
         while (carry_next(n)) moved = true; /* also where this thread was at it, and waits for one */

@@ -2,62 +2,98 @@
 /* kept.c: see kept.h.
  * Threads: any. Owns: the blocks kept, by node. Not here: who allocates (malloc.c).
  *
- * Drivers of GPUs wait for the device when they allocate, and data come and go in a few sizes. What is kept
- * is not in use, and counts for nobody: it goes, the oldest first, as soon as the limit or the driver has no
- * room for what is new. */
+ * Drivers of GPUs wait for the device when they allocate, and data come and go in a few sizes, of each maybe
+ * thousands. What is kept is not in use, and counts for nobody: it goes, of the size first that was not asked
+ * for for longest, as soon as the limit or the driver has no room for what is new. */
 #include "core/mem/kept.h"
 
 #include <stdbool.h>
-#include <string.h>
 
+#include "core/base/alloc.h"
 #include "core/base/sync.h"
 #include "core/mem/node.h"
 
-enum { MOST = 64 };
+enum { SIZES = 64 };
+
+struct block {
+    struct block *next;
+    uintptr_t addr;
+};
 
 static struct kept {
     ORR_SPIN(kept) lock; /* protects all of it; leaf */
-    struct {
-        uintptr_t addr;
+    struct size {
+        struct block *blocks; /* NULL: the place is free */
         size_t bytes;
-    } block[MOST]; /* oldest first */
-    unsigned count;
-    size_t bytes;
+        uint64_t used; /* when, by uses */
+    } sizes[SIZES];
+    uint64_t uses;
+    size_t bytes; /* in all */
 } kept[STARPU_MAXNODES];
 
-/* Takes block i out. Called with the lock held. */
-static uintptr_t take_locked(struct kept *k, unsigned i, size_t *bytes_out)
+/* The place for blocks of so many bytes, or a free one; NULL: neither. Called with the lock held. */
+static struct size *find_locked(struct kept *k, size_t bytes)
 {
-    uintptr_t addr = k->block[i].addr;
-    *bytes_out = k->block[i].bytes;
-    k->bytes -= *bytes_out;
-    k->count--;
-    memmove(&k->block[i], &k->block[i + 1], (k->count - i) * sizeof k->block[0]);
-    return addr;
+    struct size *none = NULL;
+    for (unsigned i = 0; i < SIZES; i++) {
+        struct size *s = &k->sizes[i];
+        if (s->blocks && s->bytes == bytes) return s;
+        if (!s->blocks) none = s;
+    }
+    return none;
+}
+
+/* The one that was not used for longest; NULL: nothing is kept. Called with the lock held. */
+static struct size *stalest_locked(struct kept *k)
+{
+    struct size *stalest = NULL;
+    for (unsigned i = 0; i < SIZES; i++) {
+        struct size *s = &k->sizes[i];
+        if (s->blocks && (!stalest || s->used < stalest->used)) stalest = s;
+    }
+    return stalest;
+}
+
+static struct block *take_locked(struct kept *k, struct size *s)
+{
+    struct block *b = s->blocks;
+    s->blocks = b->next;
+    k->bytes -= s->bytes;
+    return b;
 }
 
 static uintptr_t take_same(struct kept *k, size_t bytes)
 {
-    uintptr_t addr = 0;
-    size_t same;
+    struct block *b = NULL;
     orr_spin_lock(&k->lock);
-    for (unsigned i = k->count; i > 0 && !addr; i--)
-        if (k->block[i - 1].bytes == bytes) addr = take_locked(k, i - 1, &same);
+    struct size *s = find_locked(k, bytes);
+    if (s && s->blocks) {
+        b = take_locked(k, s);
+        s->used = ++k->uses;
+    }
     orr_spin_unlock(&k->lock);
+    uintptr_t addr = b ? b->addr : 0;
+    orr_free(b);
     return addr;
 }
 
-/* Frees the oldest if more than so many bytes are kept. */
+/* Frees one if more than so many bytes are kept. */
 static bool drop_one(unsigned node, size_t most)
 {
     struct kept *k = &kept[node];
-    uintptr_t addr = 0;
+    struct block *b = NULL;
     size_t bytes = 0;
     orr_spin_lock(&k->lock);
-    if (k->bytes > most) addr = take_locked(k, 0, &bytes);
+    struct size *s = k->bytes > most ? stalest_locked(k) : NULL;
+    if (s) {
+        b = take_locked(k, s);
+        bytes = s->bytes;
+    }
     orr_spin_unlock(&k->lock);
-    if (addr) orr_nodes[node].ops->free(node, addr, bytes);
-    return addr != 0;
+    if (!b) return false;
+    orr_nodes[node].ops->free(node, b->addr, bytes);
+    orr_free(b);
+    return true;
 }
 
 static void fit(unsigned node)
@@ -76,19 +112,54 @@ uintptr_t orr_kept_alloc(unsigned node, size_t bytes)
     return addr;
 }
 
-void orr_kept_free(unsigned node, uintptr_t addr, size_t bytes)
+/* Frees all blocks of the size that was not used for longest. */
+static void drop_stalest(unsigned node)
 {
-    const struct orr_node_ops *ops = orr_nodes[node].ops;
     struct kept *k = &kept[node];
+    struct block *list = NULL, *b;
+    size_t bytes = 0;
     orr_spin_lock(&k->lock);
-    bool keeps = ops->costly && k->count < MOST;
-    if (keeps) {
-        k->block[k->count].addr = addr;
-        k->block[k->count++].bytes = bytes;
+    struct size *s = stalest_locked(k);
+    if (s) {
+        list = s->blocks;
+        bytes = s->bytes;
+        for (b = list; b; b = b->next) k->bytes -= bytes;
+        s->blocks = NULL;
+    }
+    orr_spin_unlock(&k->lock);
+    while ((b = list)) {
+        list = b->next;
+        orr_nodes[node].ops->free(node, b->addr, bytes);
+        orr_free(b);
+    }
+}
+
+/* False: there are blocks of too many other sizes. */
+static bool keep(struct kept *k, struct block *b, size_t bytes)
+{
+    orr_spin_lock(&k->lock);
+    struct size *s = find_locked(k, bytes);
+    if (s) {
+        b->next = s->blocks;
+        s->blocks = b;
+        s->bytes = bytes;
+        s->used = ++k->uses;
         k->bytes += bytes;
     }
     orr_spin_unlock(&k->lock);
-    if (!keeps) ops->free(node, addr, bytes);
+    return s;
+}
+
+void orr_kept_free(unsigned node, uintptr_t addr, size_t bytes)
+{
+    const struct orr_node_ops *ops = orr_nodes[node].ops;
+    struct block *b = ops->costly ? orr_malloc(sizeof *b) : NULL;
+    if (!b) {
+        ops->free(node, addr, bytes);
+        return;
+    }
+    b->addr = addr;
+    while (!keep(&kept[node], b, bytes)) drop_stalest(node);
 }
 
 void orr_kept_drain(unsigned node)

@@ -35,6 +35,7 @@ struct orr_box {
 struct orr_copy_event {
     unsigned node;     /* whose ops test it */
     uint64_t words[4]; /* [own: ops] */
+    bool moved;        /* set by a test that did something for the copy: another may soon do more */
 };
 
 /* What the data layer passes through an interface's copy method as async_data: starpu_interface_copy fills it

@@ -3,13 +3,15 @@
  * Threads: see bus.h. Owns: the table of links. Not here: transfers, the file's format (store.c).
  *
  * A link is measured by the driver's own copy: the least of several copies of one byte is its latency, the
- * least of several large copies less that latency its bandwidth. Two devices that only reach each other
+ * least of several large copies less that latency its bandwidth; main memory is pinned for it, as that of
+ * starpu_malloc is. Two devices that only reach each other
  * through main memory take both ways in turn. A measure is kept beside what the driver said of the link then:
  * when it says something else, the machine is another, and the measure is not believed. */
 #include "core/perf/bus.h"
 
 #include <errno.h>
 #include <math.h>
+#include <stddef.h>
 #include <starpu_perfmodel.h>
 #include <string.h>
 
@@ -18,6 +20,7 @@
 #include "core/base/env.h"
 #include "core/base/log.h"
 #include "core/mem/node.h"
+#include "core/mem/pin.h"
 #include "core/perf/store.h"
 
 enum { LATENCY_COPIES = 16, BANDWIDTH_COPIES = 3, PATH_BYTES = 4096 };
@@ -71,8 +74,11 @@ static bool end_alloc(struct end *e, unsigned node, size_t bytes)
     const struct orr_node *n = &orr_nodes[node];
     *e = (struct end){ .node = node, .bytes = bytes };
     if (n->ops && n->limit_bytes && bytes > n->limit_bytes / 2) return false;
-    e->at = n->ops ? n->ops->alloc(node, bytes) : (uintptr_t)orr_malloc(bytes);
-    if (e->at && !n->ops) memset((void *)e->at, 1, bytes); /* its pages exist */
+    e->at = n->ops ? n->ops->alloc(node, bytes) : (uintptr_t)orr_pin_malloc(sizeof(max_align_t), bytes);
+    if (e->at && !n->ops) {
+        memset((void *)e->at, 1, bytes); /* its pages exist */
+        orr_pin((void *)e->at, bytes);
+    }
     return e->at != 0;
 }
 
@@ -80,10 +86,12 @@ static void end_free(struct end *e)
 {
     const struct orr_node_ops *ops = orr_nodes[e->node].ops;
     if (!e->at) return;
-    if (ops)
+    if (ops) {
         ops->free(e->node, e->at, e->bytes);
-    else
-        orr_free((void *)e->at);
+        return;
+    }
+    orr_unpin((void *)e->at);
+    orr_free((void *)e->at);
 }
 
 /* The shortest of n copies, in us; infinite when they fail. */

@@ -31,7 +31,9 @@
 #include "core/worker/wait.h"
 
 enum { PIPELINE_MAX = 16, PIPELINE_DEFAULT = 2 };
-enum { BRIEF_US = 250, MEAN_SHIFT = 6 }; /* brief kernels under way, in time; tasks in a mean: 2^6 */
+/* Brief kernels under way, in time: that of a worker whose device never waits for copies, and at most; tasks
+ * in a mean: 2^6, and in a row without such a wait until there are fewer again. */
+enum { AHEAD_US = 500, AHEAD_MOST_US = 4000, MEAN_SHIFT = 6, FED = 64 };
 
 /* A task in the pipeline. */
 struct stage {
@@ -49,6 +51,8 @@ struct orr_pipeline {
     unsigned depth, room;     /* tasks at a time; brief ones at most */
     unsigned reach;           /* between the two: tasks at a time now */
     unsigned submitted;       /* the first ones are on the device */
+    unsigned ahead_us;        /* the time of those tasks, about */
+    unsigned fed;             /* so many ended since the device had to wait for copies */
     int64_t mean_ticks;       /* how long they took lately */
     struct orr_task *waiting; /* popped, but its load cannot start yet */
     struct stage stages[];
@@ -69,16 +73,21 @@ static struct orr_pipeline *pipeline_new(struct orr_worker *w)
     p->worker = w;
     p->depth = p->reach = (unsigned)depth;
     p->room = brief;
-    p->mean_ticks = (int64_t)orr_us_to_ticks(BRIEF_US);
+    p->ahead_us = AHEAD_US;
+    p->mean_ticks = (int64_t)orr_us_to_ticks(AHEAD_US);
     return p;
 }
 
-/* A task took so long: how many there may be at a time now. */
-static void pipeline_learn(struct orr_pipeline *p, uint64_t ticks)
+/* A task took so long, and left the device waiting for data, or not: how many there may be at a time now.
+ * Copies that take longer than kernels have to begin earlier. */
+static void pipeline_learn(struct orr_pipeline *p, uint64_t ticks, bool waits)
 {
     if (p->room == p->depth) return;
+    p->fed = waits ? 0 : p->fed + 1;
+    if (waits && p->ahead_us < AHEAD_MOST_US) p->ahead_us *= 2;
+    if (p->fed % FED == FED - 1 && p->ahead_us > AHEAD_US) p->ahead_us /= 2;
     p->mean_ticks += ((int64_t)ticks - p->mean_ticks) / (1 << MEAN_SHIFT);
-    uint64_t many = orr_us_to_ticks(BRIEF_US) / (uint64_t)(p->mean_ticks + 1);
+    uint64_t many = orr_us_to_ticks(p->ahead_us) / (uint64_t)(p->mean_ticks + 1);
     p->reach = many < p->depth ? p->depth : many > p->room ? p->room : (unsigned)many;
 }
 
@@ -208,6 +217,13 @@ static void give_up_first(struct orr_pipeline *p, struct orr_worker *w)
     orr_task_did_not_run(w, t, trouble, status);
 }
 
+/* The data without which it can submit nothing, or NULL. */
+static struct orr_event *not_loaded(struct orr_pipeline *p)
+{
+    struct orr_event *e = p->count > p->submitted ? &stage_at(p, p->submitted)->load.loaded : NULL;
+    return e && !orr_event_is_set(e) ? e : NULL;
+}
+
 /* The task of the first stage is over, and leaves the pipeline. */
 static void end_first(struct orr_pipeline *p, struct orr_worker *w)
 {
@@ -216,7 +232,7 @@ static void end_first(struct orr_pipeline *p, struct orr_worker *w)
     const struct starpu_codelet *cl = t->pub->cl;
     uint64_t ticks = s->kernel.us > 0 ? orr_us_to_ticks(s->kernel.us) : orr_ticks() - s->start;
     orr_device_worked(w->device);
-    pipeline_learn(p, ticks);
+    pipeline_learn(p, ticks, p->submitted == 1 && not_loaded(p));
     if (s->observed) orr_worker_ended(w, t, ticks);
     if (t->flags & ORR_TF_FETCHED) {
         orr_task_inputs_done(w, t);
@@ -295,13 +311,6 @@ static bool pipeline_step(struct orr_pipeline *p, struct orr_worker *w)
     else
         return false;
     return true;
-}
-
-/* The data without which it can submit nothing, or NULL. */
-static struct orr_event *not_loaded(struct orr_pipeline *p)
-{
-    struct orr_event *e = p->count > p->submitted ? &stage_at(p, p->submitted)->load.loaded : NULL;
-    return e && !orr_event_is_set(e) ? e : NULL;
 }
 
 /* ---- the loop ---- */

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/base/env.h"
 #include "core/base/log.h"
@@ -48,13 +49,46 @@ static void attach(const struct orr_device *d)
         orr_node_attach(d->node, orr_node_of_numa(orr_topo_numa_near_pci(d->bus)));
 }
 
-static void open_devices(const struct orr_driver *driver, const struct starpu_conf *conf)
+/* Of a kind of accelerators. */
+static bool is_asked_for(const struct orr_kind *kind, const struct starpu_conf *conf)
 {
-    struct orr_device *found = &devices[device_count];
-    unsigned max = STARPU_NMAXWORKERS - device_count;
+    int id;
+    return orr_kind_wanted(kind, conf, 1) >= 0 || orr_kind_ids(kind, conf, &id, 1) > 0;
+}
+
+/* The one among the first count that is the same piece of hardware by another kind, as a GPU that
+ * two libraries know; or NULL. */
+static const struct orr_device *twin_of(const struct orr_device *d, unsigned count)
+{
+    for (unsigned i = 0; d->bus[0] && i < count; i++)
+        if (devices[i].kind != d->kind && strcasecmp(devices[i].bus, d->bus) == 0) return &devices[i];
+    return NULL;
+}
+
+/* The driver's devices, behind the first count; returns how many. A device that an earlier driver has is left
+ * out, but where this kind was asked for by number. */
+static unsigned probe(const struct orr_driver *driver, const struct starpu_conf *conf, unsigned count)
+{
+    struct orr_device *found = &devices[count];
+    unsigned max = STARPU_NMAXWORKERS - count, kept = 0;
     for (unsigned i = 0; i < max; i++) prepare_entry(&found[i], driver, (int)i);
     int n = driver->ops->probe(driver->kind, conf, found, max);
     for (int i = 0; i < n; i++) {
+        const struct orr_device *twin = twin_of(&found[i], count);
+        if (twin && !is_asked_for(driver->kind, conf))
+            orr_info("%s is left out: it is %s (%s); %s says how many are wanted nevertheless", found[i].name,
+                     twin->name, twin->bus, driver->kind->number_setting->name);
+        else
+            found[kept++] = found[i];
+    }
+    return kept;
+}
+
+static void open_devices(const struct orr_driver *driver, const struct starpu_conf *conf)
+{
+    struct orr_device *found = &devices[device_count];
+    unsigned n = probe(driver, conf, device_count);
+    for (unsigned i = 0; i < n; i++) {
         int r = found[i].ops->open ? found[i].ops->open(&found[i]) : 0;
         if (r == 0) {
             attach(&found[i]);
@@ -102,12 +136,10 @@ long orr_cpus_wanted(const struct starpu_conf *conf, long *reserved_out)
 static long accelerators_wanted(const struct starpu_conf *conf)
 {
     long workers = 0;
-    for (int i = 0; orr_drivers[i].ops; i++) {
-        if (orr_drivers[i].kind->type == STARPU_CPU_WORKER) continue;
-        for (int d = 0; d < STARPU_NMAXWORKERS; d++) prepare_entry(&devices[d], &orr_drivers[i], d);
-        int n = orr_drivers[i].ops->probe(orr_drivers[i].kind, conf, devices, STARPU_NMAXWORKERS);
-        for (int d = 0; d < n; d++) workers += devices[d].workers;
-    }
+    unsigned count = 0;
+    for (int i = 0; orr_drivers[i].ops; i++)
+        if (orr_drivers[i].kind->type != STARPU_CPU_WORKER) count += probe(&orr_drivers[i], conf, count);
+    for (unsigned d = 0; d < count; d++) workers += devices[d].workers;
     return workers;
 }
 

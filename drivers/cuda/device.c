@@ -265,4 +265,5 @@ const struct orr_driver_ops orr_cuda_driver = {
     .submit = orr_cuda_submit,
     .test = orr_cuda_test,
     .energy = orr_cuda_energy,
+    .brief_depth = CUDA_BRIEF,
 };

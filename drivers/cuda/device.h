@@ -16,7 +16,7 @@ struct orr_worker;
 struct cuda_buffer;
 struct cuda_mark;
 
-enum { CUDA_WORKERS_MAX = 16 };
+enum { CUDA_WORKERS_MAX = 16, CUDA_BRIEF = 8 };
 
 /* A queue of the device's, in order. */
 struct cuda_queue {

@@ -10,6 +10,7 @@
  * behind (cudaSetDevice): the mark is set in the device's, and the next one begins there. */
 #include <errno.h>
 
+#include "core/base/clock.h"
 #include "core/base/log.h"
 #include "core/task/task.h"
 #include "core/worker/driver.h"
@@ -17,7 +18,9 @@
 #include "drivers/cuda/interface.h"
 #include "drivers/cuda/kernel.h"
 
-enum { MARK, TASK }; /* of an orr_kernel's words */
+enum { MARK, TASK, SINCE }; /* of an orr_kernel's words; in ticks, 0: its function has waited for it */
+/* No GPU runs a kernel and tells of its end sooner; and to ask takes a third of a launch. */
+enum { YOUNG_US = 3 };
 
 /* The worker's own context, whatever functions made of it. */
 static int come_home(struct cuda_device *d)
@@ -41,12 +44,14 @@ int orr_cuda_submit(struct orr_worker *w, struct orr_task *t, struct orr_kernel 
     orr_cuda_mark_set(m, orr_cuda_reports_end(w));
     k->words[MARK] = (uintptr_t)m;
     k->words[TASK] = (uintptr_t)t;
+    k->words[SINCE] = p->cl->cuda_flags[t->nimpl] & STARPU_CUDA_ASYNC ? orr_ticks() : 0;
     return -EAGAIN;
 }
 
 int orr_cuda_test(struct orr_worker *w, struct orr_kernel *k)
 {
     struct cuda_text why;
+    if (k->words[SINCE] && orr_ticks() - k->words[SINCE] < orr_us_to_ticks(YOUNG_US)) return -EAGAIN;
     int r = orr_cuda_mark_test((struct cuda_mark *)(uintptr_t)k->words[MARK], &why);
     if (orr_unlikely(r == -EIO)) {
         struct orr_task *t = (struct orr_task *)(uintptr_t)k->words[TASK];

@@ -210,7 +210,7 @@ static void test_staged(struct orr_copy_event *event)
     for (struct cuda_staged *next; s; s = next) {
         struct cuda_text why;
         next = s->next;
-        int r = orr_cuda_staged_test(s, &why);
+        int r = orr_cuda_staged_test(s, &why, &event->moved);
         if (r == -EIO) note_failure(event, &why);
         if (r != -EAGAIN) continue;
         s->next = left;

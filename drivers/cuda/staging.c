@@ -210,11 +210,13 @@ static void go_on(struct cuda_staged *s, struct cuda_text *why_out)
     orr_cuda_leave(&v);
 }
 
-int orr_cuda_staged_test(struct cuda_staged *s, struct cuda_text *why_out)
+int orr_cuda_staged_test(struct cuda_staged *s, struct cuda_text *why_out, bool *moved)
 {
     *why_out = (struct cuda_text){ "as was said before" };
-    if (s->count > 0 && end_piece(s, why_out) == -EAGAIN) return -EAGAIN;
+    unsigned count = s->count;
+    if (count > 0 && end_piece(s, why_out) == -EAGAIN) return -EAGAIN;
     if (!s->failed && !is_all_given(s)) go_on(s, why_out);
+    *moved |= count > 0 || s->count > 0;
     if (s->count > 0 || (!s->failed && !is_all_given(s))) return -EAGAIN;
     int r = s->failed ? -EIO : 0;
     orr_free(s);

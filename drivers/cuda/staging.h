@@ -38,9 +38,9 @@ struct cuda_staged {
 
 /* Begins one, in the context; NULL: there is no memory for stops. */
 struct cuda_staged *orr_cuda_stage(const struct cuda_job *j, const struct orr_box *b);
-/* How it goes on, and takes it further: 0: it is over; -EAGAIN; -EIO: over, and it failed: why_out says what.
- * When it is over it is freed. Enters the context itself; does not block. */
-int orr_cuda_staged_test(struct cuda_staged *s, struct cuda_text *why_out);
+/* How it goes on, and takes it further, as *moved then says: 0: it is over; -EAGAIN; -EIO: over, and it
+ * failed: why_out says what. When it is over it is freed. Enters the context itself; does not block. */
+int orr_cuda_staged_test(struct cuda_staged *s, struct cuda_text *why_out, bool *moved);
 
 /* Gives back the device's memory for stops, when nothing is under way any more; not CUDA's unless inside the
  * context. */

@@ -4,6 +4,7 @@
  *
  * It is never unloaded: it has threads of its own. ORRERY_OPENCL_LIBRARY names another file, for tests. */
 #include <dlfcn.h>
+#include <string.h>
 
 #include "core/base/env.h"
 #include "core/base/log.h"
@@ -28,6 +29,7 @@ bool orr_opencl_load(void)
     if (loaded) return true;
     const char *file = orr_env_string(ORR_SETTING(ORRERY_OPENCL_LIBRARY));
     if (!file) file = "libOpenCL.so.1";
+    if (strcmp(file, "none") == 0) return false;
     void *library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
         orr_info("OpenCL devices are not looked for: %s", dlerror());

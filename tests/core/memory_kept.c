@@ -60,6 +60,34 @@ static void what_is_kept(void)
     sim_setting("ORRERY_SIM_KEEP", NULL);
 }
 
+/* Of many data at a time, and of more sizes than are kept. */
+static void many_are_kept(void)
+{
+    enum { MANY = 200, SIZES = 100 };
+    static starpu_data_handle_t many[MANY];
+    sim_setting("ORRERY_SIM_KEEP", "1");
+    sim_start(1, &(struct sim_config){ "1", "16", "20", "1", NULL, NULL });
+    int failed = 0;
+    atomic_store(&as_left, 0);
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < MANY; i++) {
+            starpu_vector_data_register(&many[i], -1, 0, ELEMENTS, 4);
+            failed |= starpu_task_insert(&look_cl, STARPU_W, many[i], 0);
+        }
+        failed |= starpu_task_wait_for_all();
+        for (int i = 0; i < MANY; i++) starpu_data_unregister_no_coherency(many[i]);
+    }
+    ok(all_of(!failed, atomic_load(&as_left) == MANY), "the memory of %d data is used again", MANY);
+    bool well = true;
+    for (uint32_t n = 1; n <= SIZES; n++) well &= write_new(ELEMENTS + n);
+    atomic_store(&as_left, 0);
+    for (int i = 0; i < 4; i++) well &= write_new(2 * ELEMENTS);
+    ok(all_of(well, atomic_load(&as_left) == 3),
+       "after %d sizes that came once, one that comes again is kept", SIZES);
+    starpu_shutdown();
+    sim_setting("ORRERY_SIM_KEEP", NULL);
+}
+
 static void add_func(void *buffers[], void *arg UNUSED)
 {
     uint32_t *p = (uint32_t *)STARPU_VECTOR_GET_PTR(buffers[0]);
@@ -120,6 +148,7 @@ int main(void)
 {
     alarm(60);
     what_is_kept();
+    many_are_kept();
     what_is_awaited();
     return done_testing();
 }

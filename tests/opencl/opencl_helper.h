@@ -18,8 +18,8 @@ UNUSED static bool opencl_is_there(void)
     return access("/etc/OpenCL/vendors/pocl.icd", R_OK) == 0;
 }
 
-/* Starts with CPU workers and OpenCL devices that are CPUs, of which there is one; ends the program with a
- * skip where there is none. */
+/* Starts with CPU workers and OpenCL devices that are CPUs, of which there is one; where ORR_TEST_OPENCL_GPU
+ * is set (tests/gpu.sh), with GPUs. Ends the program with a skip where there is none. */
 UNUSED static void opencl_start(int cpus, const char *policy)
 {
     struct starpu_conf conf;
@@ -28,7 +28,7 @@ UNUSED static void opencl_start(int cpus, const char *policy)
         snprintf(cl_cache, sizeof cl_cache, "%s/tests/opencl/cache", build);
         setenv("POCL_CACHE_DIR", cl_cache, 1);
     }
-    setenv("STARPU_OPENCL_ONLY_ON_CPUS", "1", 1);
+    setenv("STARPU_OPENCL_ONLY_ON_CPUS", getenv("ORR_TEST_OPENCL_GPU") ? "0" : "1", 1);
     starpu_conf_init(&conf);
     conf.ncpus = cpus;
     conf.ncuda = 0;
