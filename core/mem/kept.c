@@ -13,7 +13,7 @@
 #include "core/base/sync.h"
 #include "core/mem/node.h"
 
-enum { SIZES = 64 };
+enum { SIZES = 64, DROPS = 8 };
 
 struct block {
     struct block *next;
@@ -112,28 +112,6 @@ uintptr_t orr_kept_alloc(unsigned node, size_t bytes)
     return addr;
 }
 
-/* Frees all blocks of the size that was not used for longest. */
-static void drop_stalest(unsigned node)
-{
-    struct kept *k = &kept[node];
-    struct block *list = NULL, *b;
-    size_t bytes = 0;
-    orr_spin_lock(&k->lock);
-    struct size *s = stalest_locked(k);
-    if (s) {
-        list = s->blocks;
-        bytes = s->bytes;
-        for (b = list; b; b = b->next) k->bytes -= bytes;
-        s->blocks = NULL;
-    }
-    orr_spin_unlock(&k->lock);
-    while ((b = list)) {
-        list = b->next;
-        orr_nodes[node].ops->free(node, b->addr, bytes);
-        orr_free(b);
-    }
-}
-
 /* False: there are blocks of too many other sizes. */
 static bool keep(struct kept *k, struct block *b, size_t bytes)
 {
@@ -159,7 +137,11 @@ void orr_kept_free(unsigned node, uintptr_t addr, size_t bytes)
         return;
     }
     b->addr = addr;
-    while (!keep(&kept[node], b, bytes)) drop_stalest(node);
+    if (keep(&kept[node], b, bytes)) return;
+    orr_free(b);
+    ops->free(node, addr, bytes);
+    for (int i = 0; i < DROPS && drop_one(node, 0); i++)
+        continue; /* a size out of use makes way, by and by */
 }
 
 void orr_kept_drain(unsigned node)

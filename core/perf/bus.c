@@ -27,7 +27,7 @@ enum { LATENCY_COPIES = 16, BANDWIDTH_COPIES = 3, PATH_BYTES = 4096 };
 enum { SMALLEST_COPY = 256 << 10, LARGEST_COPY = 16 << 20 };
 static const double enough_us = 2000; /* a copy that takes so long is long enough to be measured */
 
-static const char magic[] = "orrery-bus 1";
+static const char magic[] = "orrery-bus 2";
 
 /* Bandwidth in MB/s, which is bytes per us; 0: not known. */
 struct figures {
@@ -67,19 +67,25 @@ struct end {
     unsigned node;
     uintptr_t at;
     size_t bytes;
+    int pinned_by; /* node; -1: none */
 };
 
-static bool end_alloc(struct end *e, unsigned node, size_t bytes)
+/* other: the node at the other end. *slow: main memory should have been pinned for it. */
+static bool end_alloc(struct end *e, unsigned node, unsigned other, size_t bytes, bool *slow)
 {
     const struct orr_node *n = &orr_nodes[node];
-    *e = (struct end){ .node = node, .bytes = bytes };
+    *e = (struct end){ .node = node, .bytes = bytes, .pinned_by = -1 };
     if (n->ops && n->limit_bytes && bytes > n->limit_bytes / 2) return false;
     e->at = n->ops ? n->ops->alloc(node, bytes) : (uintptr_t)orr_pin_malloc(sizeof(max_align_t), bytes);
-    if (e->at && !n->ops) {
-        memset((void *)e->at, 1, bytes); /* its pages exist */
-        orr_pin((void *)e->at, bytes);
-    }
-    return e->at != 0;
+    if (!e->at || n->ops) return e->at != 0;
+    memset((void *)e->at, 1, bytes); /* its pages exist */
+    const struct orr_node_ops *ops = orr_nodes[other].ops;
+    if (!ops || !ops->pin) return true;
+    if (orr_load_relaxed(&orr_pinning) && ops->pin(other, (void *)e->at, bytes) == 0)
+        e->pinned_by = (int)other;
+    else
+        *slow = true;
+    return true;
 }
 
 static void end_free(struct end *e)
@@ -90,7 +96,7 @@ static void end_free(struct end *e)
         ops->free(e->node, e->at, e->bytes);
         return;
     }
-    orr_unpin((void *)e->at);
+    if (e->pinned_by >= 0) orr_nodes[e->pinned_by].ops->unpin((unsigned)e->pinned_by, (void *)e->at);
     orr_free((void *)e->at);
 }
 
@@ -111,13 +117,13 @@ static double shortest_us(const struct end *src, const struct end *dst, size_t b
 }
 
 /* Copies of growing size until one takes long enough. False: the link cannot be measured. */
-static bool measure_direct(unsigned src, unsigned dst, struct figures *out)
+static bool measure_direct(unsigned src, unsigned dst, struct figures *out, bool *slow)
 {
     struct end from = { 0 }, to = { 0 };
     *out = (struct figures){ 0, 0 };
     for (size_t bytes = SMALLEST_COPY; bytes <= LARGEST_COPY; bytes *= 4) {
-        bool room = end_alloc(&from, src, bytes);
-        room = end_alloc(&to, dst, bytes) && room;
+        bool room = end_alloc(&from, src, dst, bytes, slow);
+        room = end_alloc(&to, dst, src, bytes, slow) && room;
         double latency = room ? shortest_us(&from, &to, 1, LATENCY_COPIES) : INFINITY;
         double us = isfinite(latency) ? shortest_us(&from, &to, bytes, BANDWIDTH_COPIES) : INFINITY;
         end_free(&from);
@@ -129,12 +135,13 @@ static bool measure_direct(unsigned src, unsigned dst, struct figures *out)
     return out->bandwidth > 0;
 }
 
-static bool measure(unsigned src, unsigned dst, struct figures *out)
+/* *slow: with main memory that was not pinned, as it is for others. */
+static bool measure(unsigned src, unsigned dst, struct figures *out, bool *slow)
 {
     struct figures first, second;
     unsigned stop = orr_nodes_meet(src, dst);
-    if (orr_nodes_reach(src, dst)) return measure_direct(src, dst, out);
-    if (!measure_direct(src, stop, &first) || !measure_direct(stop, dst, &second)) return false;
+    if (orr_nodes_reach(src, dst)) return measure_direct(src, dst, out, slow);
+    if (!measure_direct(src, stop, &first, slow) || !measure_direct(stop, dst, &second, slow)) return false;
     out->latency_us = first.latency_us + second.latency_us;
     out->bandwidth = 1 / (1 / first.bandwidth + 1 / second.bandwidth);
     return true;
@@ -144,13 +151,14 @@ static void measure_link(unsigned src, unsigned dst)
 {
     struct link *l = &links[src][dst];
     struct figures f;
-    if (!measure(src, dst, &f)) {
+    bool slow = false;
+    if (!measure(src, dst, &f, &slow)) {
         orr_warn("the link from %s to %s could not be measured; what its driver says of it is believed",
                  orr_nodes[src].name, orr_nodes[dst].name);
         return;
     }
     l->used = f;
-    l->measured = true;
+    l->measured = !slow; /* else it is measured again in the next run */
     orr_info("the link from %s to %s: %.2f us, %.0f MB/s", orr_nodes[src].name, orr_nodes[dst].name,
              f.latency_us, f.bandwidth);
 }

@@ -6,7 +6,7 @@
  * A device worker keeps a short pipeline of tasks, in order: the first ones are on the device, the next have
  * their data, the inputs of the last come in. It waits for nothing but the next thing to happen: a kernel
  * that ends, data that have come, a copy of anybody's. Where a driver says so and the program says nothing,
- * brief tasks may be more at a time, as many as take a quarter of a millisecond: else the device would wait
+ * brief tasks may be more at a time, as many as take half a millisecond: else the device would wait
  * for its worker, and the worker be woken for each of them. What the device works on at a time is one kernel:
  * of those that are submitted the first has begun for models, profiling and policies when the one before it
  * has ended. */
@@ -31,9 +31,8 @@
 #include "core/worker/wait.h"
 
 enum { PIPELINE_MAX = 16, PIPELINE_DEFAULT = 2 };
-/* Brief kernels under way, in time: that of a worker whose device never waits for copies, and at most; tasks
- * in a mean: 2^6, and in a row without such a wait until there are fewer again. */
-enum { AHEAD_US = 500, AHEAD_MOST_US = 4000, MEAN_SHIFT = 6, FED = 64 };
+enum { AHEAD_US = 500 }; /* brief kernels under way, in time */
+enum { KNOWN = 16 };     /* codelets of which is known how long they take */
 
 /* A task in the pipeline. */
 struct stage {
@@ -48,12 +47,12 @@ struct stage {
 struct orr_pipeline {
     struct orr_worker *worker; /* [const] */
     unsigned first, count;
-    unsigned depth, room;     /* tasks at a time; brief ones at most */
-    unsigned reach;           /* between the two: tasks at a time now */
-    unsigned submitted;       /* the first ones are on the device */
-    unsigned ahead_us;        /* the time of those tasks, about */
-    unsigned fed;             /* so many ended since the device had to wait for copies */
-    int64_t mean_ticks;       /* how long they took lately */
+    unsigned depth, room; /* tasks at a time; brief ones at most */
+    unsigned submitted;   /* the first ones are on the device */
+    struct {
+        const struct starpu_codelet *cl; /* NULL: none */
+        uint64_t ticks;                  /* that its tasks take lately */
+    } known[KNOWN];
     struct orr_task *waiting; /* popped, but its load cannot start yet */
     struct stage stages[];
 };
@@ -71,24 +70,39 @@ static struct orr_pipeline *pipeline_new(struct orr_worker *w)
     struct orr_pipeline *p = orr_calloc(1, sizeof *p + brief * sizeof p->stages[0]);
     if (!p) return NULL;
     p->worker = w;
-    p->depth = p->reach = (unsigned)depth;
+    p->depth = (unsigned)depth;
     p->room = brief;
-    p->ahead_us = AHEAD_US;
-    p->mean_ticks = (int64_t)orr_us_to_ticks(AHEAD_US);
     return p;
 }
 
-/* A task took so long, and left the device waiting for data, or not: how many there may be at a time now.
- * Copies that take longer than kernels have to begin earlier. */
-static void pipeline_learn(struct orr_pipeline *p, uint64_t ticks, bool waits)
+static unsigned place_of(const struct starpu_codelet *cl)
 {
+    uintptr_t at = (uintptr_t)cl / sizeof(void *);
+    return (unsigned)((at ^ at / KNOWN ^ at / KNOWN / KNOWN) % KNOWN);
+}
+
+/* A task took so long. One that takes longer than those before may be the first of many: it counts at once.
+ */
+static void pipeline_learn(struct orr_pipeline *p, const struct starpu_codelet *cl, uint64_t ticks)
+{
+    enum { SHIFT = 4 };
+    unsigned i = place_of(cl);
     if (p->room == p->depth) return;
-    p->fed = waits ? 0 : p->fed + 1;
-    if (waits && p->ahead_us < AHEAD_MOST_US) p->ahead_us *= 2;
-    if (p->fed % FED == FED - 1 && p->ahead_us > AHEAD_US) p->ahead_us /= 2;
-    p->mean_ticks += ((int64_t)ticks - p->mean_ticks) / (1 << MEAN_SHIFT);
-    uint64_t many = orr_us_to_ticks(p->ahead_us) / (uint64_t)(p->mean_ticks + 1);
-    p->reach = many < p->depth ? p->depth : many > p->room ? p->room : (unsigned)many;
+    if (p->known[i].cl != cl || ticks > p->known[i].ticks)
+        p->known[i].ticks = ticks;
+    else
+        p->known[i].ticks -= (p->known[i].ticks - ticks) >> SHIFT;
+    p->known[i].cl = cl;
+}
+
+/* How many tasks there may be at a time where the last one is of this codelet. What is taken nobody else
+ * gets: so more than the setting says are taken only behind those that are known to be brief. */
+static unsigned reach_of(const struct orr_pipeline *p, const struct starpu_codelet *cl)
+{
+    unsigned i = place_of(cl);
+    if (p->room == p->depth || p->known[i].cl != cl) return p->depth;
+    uint64_t many = orr_us_to_ticks(AHEAD_US) / (p->known[i].ticks + 1);
+    return many < p->depth ? p->depth : many > p->room ? p->room : (unsigned)many;
 }
 
 static struct stage *stage_at(struct orr_pipeline *p, unsigned i)
@@ -96,12 +110,18 @@ static struct stage *stage_at(struct orr_pipeline *p, unsigned i)
     return &p->stages[(p->first + i) % p->room];
 }
 
+/* It has at least one. */
+static bool is_full(struct orr_pipeline *p)
+{
+    return p->count >= reach_of(p, stage_at(p, p->count - 1)->load.task->pub->cl);
+}
+
 /* Whether another task may be loaded: the one before it must have all it needs. */
 static bool has_place(struct orr_pipeline *p)
 {
     if (p->count == 0) return true;
     struct orr_input_load *last = &stage_at(p, p->count - 1)->load;
-    return p->count < p->reach && orr_event_is_set(&last->loaded) && !orr_load_relaxed(&last->status);
+    return !is_full(p) && orr_event_is_set(&last->loaded) && !orr_load_relaxed(&last->status);
 }
 
 /* Starts loading t. False: another worker loads on the node just now. */
@@ -232,7 +252,7 @@ static void end_first(struct orr_pipeline *p, struct orr_worker *w)
     const struct starpu_codelet *cl = t->pub->cl;
     uint64_t ticks = s->kernel.us > 0 ? orr_us_to_ticks(s->kernel.us) : orr_ticks() - s->start;
     orr_device_worked(w->device);
-    pipeline_learn(p, ticks, p->submitted == 1 && not_loaded(p));
+    pipeline_learn(p, cl, ticks);
     if (s->observed) orr_worker_ended(w, t, ticks);
     if (t->flags & ORR_TF_FETCHED) {
         orr_task_inputs_done(w, t);
@@ -324,7 +344,7 @@ static void wait_a_little(struct orr_pipeline *p, struct orr_worker *w, uint64_t
     if (!e && p->submitted > 0 && alarm && (at_once || orr_inputs_would_nap(*since))) {
         e = alarm(w, &stage_at(p, 0)->kernel);
         if (e && at_once) {
-            orr_inputs_nap(orr_progress_poll, e, p->count == p->reach);
+            orr_inputs_nap(orr_progress_poll, e, p->count > 0 && is_full(p));
             return;
         }
     }

@@ -76,6 +76,10 @@ struct orr_driver_ops {
     /* Whether that is how a program names the device in starpu_conf.not_launched_drivers. Any thread.
      * Optional: by its number. */
     bool (*is_named)(const struct orr_device *d, const struct starpu_driver *name);
+    /* Whether the device that is plugged in there is this driver's, as the last probe found: of this process,
+     * or of another rank of the node with the same settings. Other drivers leave it alone then. Main thread.
+     * Optional: none is. */
+    bool (*drives)(const char *bus);
     /* What the device has taken since some time in the past, in J, for all that it did. 0; or -errno, it is
      * not known, and why is said. Any thread; may block. Optional. */
     int (*energy)(const struct orr_device *d, double *joules_out);
@@ -93,6 +97,10 @@ extern const struct orr_driver orr_drivers[]; /* the last has no ops; drivers/bu
 /* CPU workers as conf or environment ask for them by number, less reserved cores; -1: neither does.
  * *reserved_out: cores that get no worker. */
 long orr_cpus_wanted(const struct starpu_conf *conf, long *reserved_out);
+
+/* For a driver's probe: whether a driver before it has the device that is plugged in there, and neither
+ * program nor environment says how many of this kind are wanted. Main thread. */
+bool orr_device_is_anothers(const struct orr_kind *kind, const struct starpu_conf *conf, const char *bus);
 
 /* How many workers the accelerators have that were opened: each keeps a core busy. For the driver of CPUs,
  * which is asked last. */

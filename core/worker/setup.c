@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "core/base/env.h"
 #include "core/base/log.h"
@@ -49,39 +48,33 @@ static void attach(const struct orr_device *d)
         orr_node_attach(d->node, orr_node_of_numa(orr_topo_numa_near_pci(d->bus)));
 }
 
-/* Of a kind of accelerators. */
 static bool is_asked_for(const struct orr_kind *kind, const struct starpu_conf *conf)
 {
-    int id;
-    return orr_kind_wanted(kind, conf, 1) >= 0 || orr_kind_ids(kind, conf, &id, 1) > 0;
+    int ids[STARPU_NMAXWORKERS];
+    return orr_kind_wanted(kind, conf, STARPU_NMAXWORKERS) >= 0 ||
+           orr_kind_ids(kind, conf, ids, STARPU_NMAXWORKERS) > 0;
 }
 
-/* The one among the first count that is the same piece of hardware by another kind, as a GPU that
- * two libraries know; or NULL. */
-static const struct orr_device *twin_of(const struct orr_device *d, unsigned count)
+bool orr_device_is_anothers(const struct orr_kind *kind, const struct starpu_conf *conf, const char *bus)
 {
-    for (unsigned i = 0; d->bus[0] && i < count; i++)
-        if (devices[i].kind != d->kind && strcasecmp(devices[i].bus, d->bus) == 0) return &devices[i];
-    return NULL;
+    if (!bus[0] || is_asked_for(kind, conf)) return false;
+    for (int i = 0; orr_drivers[i].ops && orr_drivers[i].kind != kind; i++)
+        if (orr_drivers[i].ops->drives && orr_drivers[i].ops->drives(bus)) {
+            orr_info("the %s device at %s is left out: %s has it; %s says how many are wanted nevertheless",
+                     kind->title, bus, orr_drivers[i].kind->title, kind->number_setting->name);
+            return true;
+        }
+    return false;
 }
 
-/* The driver's devices, behind the first count; returns how many. A device that an earlier driver has is left
- * out, but where this kind was asked for by number. */
+/* The driver's devices, behind the first count; returns how many. */
 static unsigned probe(const struct orr_driver *driver, const struct starpu_conf *conf, unsigned count)
 {
     struct orr_device *found = &devices[count];
-    unsigned max = STARPU_NMAXWORKERS - count, kept = 0;
+    unsigned max = STARPU_NMAXWORKERS - count;
     for (unsigned i = 0; i < max; i++) prepare_entry(&found[i], driver, (int)i);
     int n = driver->ops->probe(driver->kind, conf, found, max);
-    for (int i = 0; i < n; i++) {
-        const struct orr_device *twin = twin_of(&found[i], count);
-        if (twin && !is_asked_for(driver->kind, conf))
-            orr_info("%s is left out: it is %s (%s); %s says how many are wanted nevertheless", found[i].name,
-                     twin->name, twin->bus, driver->kind->number_setting->name);
-        else
-            found[kept++] = found[i];
-    }
-    return kept;
+    return n > 0 ? (unsigned)n : 0;
 }
 
 static void open_devices(const struct orr_driver *driver, const struct starpu_conf *conf)

@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "core/base/alloc.h"
 #include "core/base/env.h"
@@ -126,17 +127,44 @@ static void describe(struct orr_device *d, int number)
     snprintf(d->name, sizeof d->name, "%s %d (%s)", d->kind->title, number, name);
 }
 
+/* The devices of the ranks of this node, by where they are plugged in. */
+static char places[STARPU_MAXNODES][20]; /* [own: main]; as struct orr_device's */
+static unsigned place_count;
+
+static void note_places(const struct orr_kind *kind, const struct starpu_conf *conf, unsigned there,
+                        const int *numbers, unsigned n)
+{
+    int ids[STARPU_MAXNODES];
+    cuda_device_handle h;
+    bool all = orr_kind_wanted(kind, conf, STARPU_MAXNODES - 1) < 0 &&
+               orr_kind_ids(kind, conf, ids, STARPU_MAXNODES) == 0; /* ranks share them out */
+    place_count = 0;
+    for (unsigned i = 0; i < (all ? there : n) && place_count < STARPU_MAXNODES; i++)
+        if (orr_cuda.device_get(&h, all ? (int)i : numbers[i]) == CUDA_OK &&
+            orr_cuda.device_bus(places[place_count], sizeof places[0], h) == CUDA_OK)
+            place_count++;
+}
+
+static bool cuda_drives(const char *bus)
+{
+    for (unsigned i = 0; i < place_count; i++)
+        if (strcasecmp(places[i], bus) == 0) return true;
+    return false;
+}
+
 static int cuda_probe(const struct orr_kind *kind, const struct starpu_conf *conf, struct orr_device *out,
                       unsigned max)
 {
     int there = 0, numbers[STARPU_MAXNODES];
     long wanted = orr_kind_wanted(kind, conf, STARPU_MAXNODES - 1);
+    place_count = 0;
     if (wanted == 0 || STARPU_MAXCUDADEVS == 0 || !orr_cuda_load()) return 0;
     if (orr_cuda.device_count(&there) != CUDA_OK || there <= 0) return 0;
     if (max > STARPU_MAXNODES - 1) max = STARPU_MAXNODES - 1;
     if (max > STARPU_MAXCUDADEVS) max = STARPU_MAXCUDADEVS;
     unsigned n = choose(kind, conf, (unsigned)there, numbers, max);
     for (unsigned i = 0; i < n; i++) describe(&out[i], numbers[i]);
+    note_places(kind, conf, (unsigned)there, numbers, n);
     return (int)n;
 }
 
@@ -258,6 +286,7 @@ static void cuda_leave(struct orr_worker *w)
 const struct orr_driver_ops orr_cuda_driver = {
     .name = "CUDA",
     .probe = cuda_probe,
+    .drives = cuda_drives,
     .open = cuda_open,
     .close = cuda_close,
     .enter = cuda_enter,

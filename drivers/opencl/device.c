@@ -122,14 +122,27 @@ static void describe(struct orr_device *d, cl_device_id id)
              (double)bytes / 1073741824.);
 }
 
-/* Where a device is plugged in, if its library knows that question (cl_khr_pci_bus_info). */
-static void locate(struct orr_device *d, cl_device_id id)
+/* Where a device is plugged in, if its library knows that question (cl_khr_pci_bus_info); else "". */
+static void locate(char *bus_out, size_t bytes, cl_device_id id)
 {
     enum { PCI_BUS_INFO = 0x410F }; /* not in all headers */
     cl_uint at[4];                  /* domain, bus, device, function */
+    bus_out[0] = 0;
     if (orr_cl.GetDeviceInfo(id, PCI_BUS_INFO, sizeof at, at, NULL) == CL_SUCCESS)
-        snprintf(d->bus, sizeof d->bus, "%04x:%02x:%02x.%x", at[0] & 0xffff, at[1] & 0xff, at[2] & 0x1f,
-                 at[3] & 7);
+        snprintf(bus_out, bytes, "%04x:%02x:%02x.%x", at[0] & 0xffff, at[1] & 0xff, at[2] & 0x1f, at[3] & 7);
+}
+
+/* The numbers of those of the first total that no other driver has; returns how many. */
+static unsigned free_ones(const struct orr_kind *kind, const struct starpu_conf *conf, unsigned total,
+                          int *out)
+{
+    char bus[20];
+    unsigned n = 0;
+    for (unsigned i = 0; i < total; i++) {
+        locate(bus, sizeof bus, found[i]);
+        if (!orr_device_is_anothers(kind, conf, bus)) out[n++] = (int)i;
+    }
+    return n;
 }
 
 static int opencl_probe(const struct orr_kind *kind, const struct starpu_conf *conf, struct orr_device *out,
@@ -144,8 +157,10 @@ static int opencl_probe(const struct orr_kind *kind, const struct starpu_conf *c
     unsigned total = find(types), n = orr_kind_ids(kind, conf, ids, DEVICES_MAX), first;
     if (total == 0) return 0;
     if (n == 0) {
-        n = orr_topo_devices(total, wanted, &first);
-        for (unsigned i = 0; i < n; i++) ids[i] = (int)((first + i) % total);
+        int numbers[DEVICES_MAX];
+        unsigned free_count = free_ones(kind, conf, total, numbers);
+        n = free_count ? orr_topo_devices(free_count, wanted, &first) : 0;
+        for (unsigned i = 0; i < n; i++) ids[i] = numbers[(first + i) % free_count];
     } else if (wanted > 0 && (unsigned)wanted < n) {
         n = (unsigned)wanted;
     }
@@ -159,7 +174,7 @@ static int opencl_probe(const struct orr_kind *kind, const struct starpu_conf *c
         }
         out[count].number = ids[i];
         describe(&out[count], found[ids[i]]);
-        locate(&out[count], found[ids[i]]);
+        locate(out[count].bus, sizeof out[count].bus, found[ids[i]]);
         out[count].runs_cpu = orr_opencl_runs_cpu_functions();
         chosen[ids[i]] = true;
         count++;

@@ -368,6 +368,52 @@ static void near_memory(void)
     cuda_setting("ORR_DOUBLE_CUDA_DEVICES", NULL);
 }
 
+/* ---- brief tasks are taken in numbers, others are not ---- */
+
+static atomic_int on_cpu;
+
+static void nothing_kernel(void *arg UNUSED)
+{
+}
+static void brief_func(void *buffers[] UNUSED, void *arg)
+{
+    cuda_launch(nothing_kernel, &arg, sizeof arg);
+}
+static void long_kernel(void *arg UNUSED)
+{
+    usleep(20000);
+}
+static void long_func(void *buffers[] UNUSED, void *arg)
+{
+    cuda_launch(long_kernel, &arg, sizeof arg);
+}
+static void long_cpu(void *buffers[] UNUSED, void *arg)
+{
+    atomic_fetch_add(&on_cpu, 1);
+    long_kernel(arg);
+}
+static struct starpu_codelet brief_cl = { .cuda_funcs = { brief_func }, .cuda_flags = { STARPU_CUDA_ASYNC } };
+static struct starpu_codelet long_cl = { .cuda_funcs = { long_func },
+                                         .cpu_funcs = { long_cpu },
+                                         .cuda_flags = { STARPU_CUDA_ASYNC } };
+
+static void brief_and_long(void)
+{
+    enum { BRIEF = 500, LONG = 8 };
+    cuda_setting("ORR_DOUBLE_CUDA_DEVICES", "1");
+    cuda_start(1, "eager");
+    int failed = 0;
+    for (int i = 0; i < BRIEF; i++) failed |= starpu_task_insert(&brief_cl, 0);
+    failed |= starpu_task_wait_for_all();
+    for (int i = 0; i < LONG; i++) failed |= starpu_task_insert(&long_cl, 0);
+    failed |= starpu_task_wait_for_all();
+    ok(all_of(!failed, atomic_load(&on_cpu) > 1),
+       "after %d brief tasks a device leaves others long ones: a CPU runs %d of %d", BRIEF,
+       atomic_load(&on_cpu), LONG);
+    starpu_shutdown();
+    cuda_setting("ORR_DOUBLE_CUDA_DEVICES", NULL);
+}
+
 int main(void)
 {
     vector();
@@ -377,5 +423,6 @@ int main(void)
     pinned();
     pageable();
     near_memory();
+    brief_and_long();
     return done_testing();
 }

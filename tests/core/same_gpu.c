@@ -8,6 +8,8 @@
 #include "tests/core/cuda_helper.h"
 #include "tests/opencl/shim.h"
 
+static int first_of_opencl; /* its number; -1: none */
+
 /* Starts, and returns how many workers of OpenCL there are; of CUDA in *cuda_out. */
 static int workers(int nopencl, unsigned *cuda_out)
 {
@@ -18,6 +20,9 @@ static int workers(int nopencl, unsigned *cuda_out)
     if (starpu_init(&conf)) return -1;
     int n = (int)starpu_opencl_worker_get_count();
     *cuda_out = starpu_cuda_worker_get_count();
+    int id = -1;
+    starpu_worker_get_ids_by_type(STARPU_OPENCL_WORKER, &id, 1);
+    first_of_opencl = id < 0 ? -1 : starpu_worker_get_devid(id);
     starpu_shutdown();
     return n;
 }
@@ -44,6 +49,9 @@ int main(void)
     is_int(workers(-1, &cuda), 1, "of two devices of OpenCL that one is left out which CUDA has");
     is_int(cuda, 2, "CUDA has it");
     is_int(workers(2, &cuda), 2, "a program that asks for two gets both");
+    setenv("STARPU_NOPENCL", "2", 1);
+    is_int(workers(-1, &cuda), 2, "and so does an environment that does");
+    unsetenv("STARPU_NOPENCL");
     setenv("STARPU_WORKERS_OPENCLID", "0", 1);
     is_int(workers(-1, &cuda), 1, "so does one that asks for it by number");
     unsetenv("STARPU_WORKERS_OPENCLID");
@@ -52,5 +60,13 @@ int main(void)
     is_int(cuda, 0, "then CUDA has none");
     setenv("STARPU_NCUDA", "1", 1);
     is_int(workers(-1, &cuda), 2, "as where CUDA uses another device only");
+    unsetenv("STARPU_NCUDA");
+    setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "2", 1);
+    setenv("OMPI_COMM_WORLD_LOCAL_RANK", "0", 1);
+    int opencl = workers(-1, &cuda);
+    diag("a rank of two: %d devices of CUDA, %d of OpenCL, the first of which is %d", (int)cuda, opencl,
+         first_of_opencl);
+    ok(all_of(cuda == 1, opencl >= 0, first_of_opencl != 0),
+       "a rank that has one of CUDA's devices leaves out what CUDA gives another rank");
     return done_testing();
 }
