@@ -11,7 +11,7 @@
  *
  * -o launches|copies|overlap|product: only these. -n launches (20000) -b KiB of a tile (4096) -t tiles (64)
  * -N rows of the product (16384) -T rows of its tiles (2048)
- * Threads: main; launches on the worker of the first GPU. Owns: the data. Not here: kernels that compute.
+ * Threads: main; launches on the worker of the first GPU. Owns: the data. Not here: OpenCL (opencl.c).
  */
 #include <starpu.h>
 #include <stdlib.h>
@@ -95,20 +95,32 @@ static double in_a_row(int n, int tasks)
 /* The same bare and by tasks, in turn; the medians of each, and of their ratio. */
 static void compare(double (*measure)(int n, int tasks), int n, const char *what, const char *unit)
 {
-    double bare[ROUNDS], task[ROUNDS], ratio[ROUNDS];
-    measure(n, 0);
-    measure(n, 1);
-    for (int i = 0; i < ROUNDS; i++) {
-        bare[i] = measure(n, 0);
-        task[i] = measure(n, 1);
-        ratio[i] = task[i] / bare[i];
-    }
-    printf("cuda %-22s bare %8.2f  task %8.2f %-5s ratio %.3f\n", what, median(bare, ROUNDS),
-           median(task, ROUNDS), unit, median(ratio, ROUNDS));
+    struct in_turn r = measure_in_turn(measure, n);
+    printf("cuda %-22s bare %8.2f  task %8.2f %-5s ratio %.3f\n", what, r.bare, r.task, unit, r.ratio);
     fflush(stdout);
 }
 
 /* ---- copies ---- */
+
+/* Main memory with something in it, pinned or not. */
+static char *memory_get(size_t size, bool pinned)
+{
+    void *p = NULL;
+    if (pinned)
+        must(starpu_malloc(&p, size), "memory");
+    else
+        p = malloc(size);
+    must(p == NULL, "memory");
+    return memset(p, 1, size);
+}
+
+static void memory_put(char *p, size_t size, bool pinned)
+{
+    if (pinned)
+        starpu_free_noflag(p, size);
+    else
+        free(p);
+}
 
 static char *memory;
 static size_t bytes;
@@ -156,12 +168,7 @@ static void copies(size_t mib, bool pinned)
 {
     char what[40];
     bytes = mib << 20;
-    memory = NULL;
-    if (pinned)
-        must(starpu_malloc((void **)&memory, bytes), "memory");
-    else
-        memory = malloc(bytes);
-    memset(memory, 1, bytes);
+    memory = memory_get(bytes, pinned);
     must(gpu.alloc(&on_device, bytes), "memory of the GPU");
     for (int out = 0; out < 2; out++) {
         snprintf(what, sizeof what, "%zu MiB %s, %s", mib, out ? "out" : "in",
@@ -169,10 +176,7 @@ static void copies(size_t mib, bool pinned)
         compare(copied, out, what, "GB/s");
     }
     gpu.free(on_device);
-    if (pinned)
-        starpu_free_noflag(memory, bytes);
-    else
-        free(memory);
+    memory_put(memory, bytes, pinned);
 }
 
 /* ---- copies beside kernels ---- */
@@ -212,13 +216,8 @@ static double overlap(int tiles, size_t tile_bytes, char *tile_memory, double co
 static void overlaps(int tiles, size_t tile_bytes, bool pinned, const char *fits)
 {
     size_t all = (size_t)tiles * tile_bytes;
-    char *tile_memory = NULL;
+    char *tile_memory = memory_get(all, pinned);
     double samples[2][ROUNDS], copy_s = 0;
-    if (pinned)
-        must(starpu_malloc((void **)&tile_memory, all), "memory");
-    else
-        tile_memory = malloc(all);
-    memset(tile_memory, 1, all);
     must(gpu.alloc(&on_device, tile_bytes), "memory of the GPU");
     memory = tile_memory;
     bytes = tile_bytes;
@@ -234,10 +233,7 @@ static void overlaps(int tiles, size_t tile_bytes, bool pinned, const char *fits
         tile_bytes / 1024, pinned ? "pinned" : "pageable", fits, copy_s * 1e6, (double)spin_ns * 1e-3,
         median(samples[0], ROUNDS), median(samples[1], ROUNDS));
     fflush(stdout);
-    if (pinned)
-        starpu_free_noflag(tile_memory, all);
-    else
-        free(tile_memory);
+    memory_put(tile_memory, all, pinned);
 }
 
 /* ---- a product in tiles, beside cuBLAS' of the whole ---- */
@@ -359,7 +355,7 @@ static double product_in_tiles(void *handle, int size, int tile)
 
 static void products(int size, int tile)
 {
-    double *m = NULL, tasks[ROUNDS], bare[ROUNDS], alone[ROUNDS], home[ROUNDS];
+    double *m, tasks[ROUNDS], bare[ROUNDS], alone[ROUNDS], home[ROUNDS];
     size_t all = 3 * (size_t)size * (size_t)size * sizeof *m;
     double flops = 2.0 * size * size * size;
     void *handle;
@@ -370,7 +366,7 @@ static void products(int size, int tile)
     starpu_execute_on_each_worker(make_handle, NULL, STARPU_CUDA);
     must(create(&handle), "cublasCreate");
     must(set_stream(handle, bare_stream), "cublasSetStream");
-    must(starpu_malloc((void **)&m, all), "memory");
+    m = (double *)(void *)memory_get(all, true);
     for (size_t i = 0; i < all / sizeof *m; i++) m[i] = (double)(i % 7);
     product_by_tasks(m, size, tile, home);
     product_bare(handle, m, size, alone);
@@ -379,12 +375,11 @@ static void products(int size, int tile)
         tasks[i] = product_by_tasks(m, size, tile, &home[i]);
     }
     double tiles = product_in_tiles(handle, size, tile);
-    printf("cuda product %d in tiles of %d, from and to main memory: tasks %.1f ms (of which %.1f to bring "
-           "home), cuBLAS "
-           "%.1f ms; the product alone %.1f (%.1f TFlop/s), in tiles %.1f\n",
+    printf("cuda product %d in tiles of %d, from and to main memory: tasks %.1f ms (%.1f to bring home), "
+           "cuBLAS %.1f ms; the product alone %.1f (%.1f TFlop/s), in tiles %.1f\n",
            size, tile, median(tasks, ROUNDS) * 1e3, median(home, ROUNDS) * 1e3, median(bare, ROUNDS) * 1e3,
            median(alone, ROUNDS) * 1e3, flops * 1e-12 / median(alone, ROUNDS), tiles * 1e3);
-    starpu_free_noflag(m, all);
+    memory_put((char *)m, all, true);
 }
 
 static void enter(void *arg)

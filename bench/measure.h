@@ -45,6 +45,26 @@ static inline double median(double *samples, int count)
     return count % 2 ? samples[count / 2] : 0.5 * (samples[count / 2 - 1] + samples[count / 2]);
 }
 
+/* Medians of five rounds, after one that warms up; n and what a figure is are the caller's. */
+struct in_turn {
+    double bare, task, ratio; /* of the two in each round */
+};
+/* The same bare (tasks 0) and by tasks (1), in turn. */
+static inline struct in_turn measure_in_turn(double (*figure)(int n, int tasks), int n)
+{
+    enum { ROUNDS_IN_TURN = 5 };
+    double bare[ROUNDS_IN_TURN], task[ROUNDS_IN_TURN], ratio[ROUNDS_IN_TURN];
+    figure(n, 0);
+    figure(n, 1);
+    for (int i = 0; i < ROUNDS_IN_TURN; i++) {
+        bare[i] = figure(n, 0);
+        task[i] = figure(n, 1);
+        ratio[i] = task[i] / bare[i];
+    }
+    return (struct in_turn){ median(bare, ROUNDS_IN_TURN), median(task, ROUNDS_IN_TURN),
+                             median(ratio, ROUNDS_IN_TURN) };
+}
+
 static inline double resident_bytes(void)
 {
     long all, resident = 0;

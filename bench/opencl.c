@@ -75,17 +75,8 @@ static double stream(int n, int tasks)
 /* The same of bare launches and of tasks, in turn; the medians of each, and of their ratio. */
 static void compare(double (*us)(int n, int tasks), int n, const char *what)
 {
-    enum { ROUNDS = 5 };
-    double bare[ROUNDS], task[ROUNDS], ratio[ROUNDS];
-    us(n, 0);
-    us(n, 1);
-    for (int i = 0; i < ROUNDS; i++) {
-        bare[i] = us(n, 0);
-        task[i] = us(n, 1);
-        ratio[i] = task[i] / bare[i];
-    }
-    printf(" %s_bare_us=%.2f %s_task_us=%.2f %s_ratio=%.2f", what, median(bare, ROUNDS), what,
-           median(task, ROUNDS), what, median(ratio, ROUNDS));
+    struct in_turn r = measure_in_turn(us, n);
+    printf(" %s_bare_us=%.2f %s_task_us=%.2f %s_ratio=%.2f", what, r.bare, what, r.task, what, r.ratio);
 }
 
 int main(int argc, char **argv)

@@ -6,11 +6,5 @@ set -u
 srcdir=${ORR_SRCDIR:-$(cd "$(dirname "$0")/.." && pwd)} builddir=${ORR_BUILDDIR:-.}
 nvidia-smi -L >/dev/null 2>&1 || { echo "1..0 # SKIP there is no GPU of CUDA"; exit 0; }
 . "$srcdir/tests/instead.sh"
-ORR_TEST_CUDA=$builddir/tests/double/gpu.so
-ORR_DOUBLE_CUDA_SAY=1
-export ORR_TEST_CUDA ORR_DOUBLE_CUDA_SAY
-tests="$data $policies $on_devices $on_cuda"
-[ "${ORR_DOUBLE:-few}" = all ] && tests="$tests $slow $slow_on_devices $slow_on_cuda"
-# shellcheck disable=SC2086
-run_all "a GPU" "^a GPU is used" $tests
+run_cuda gpu.so "a GPU" "^a GPU is used"
 exit $failures

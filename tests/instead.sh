@@ -51,3 +51,14 @@ run_all() {
     run_each "on $where" "$@"
     echo "1..$number"
 }
+
+# run_cuda LIBRARY WHERE SAYS: on devices of CUDA, by a library of tests/double; some, or with ORR_DOUBLE=all those that take longer, too.
+run_cuda() {
+    ORR_TEST_CUDA=$builddir/tests/double/$1
+    ORR_DOUBLE_CUDA_SAY=1
+    export ORR_TEST_CUDA ORR_DOUBLE_CUDA_SAY
+    tests="$data $policies $on_devices $on_cuda"
+    [ "${ORR_DOUBLE:-few}" = all ] && tests="$tests $slow $slow_on_devices $slow_on_cuda"
+    # shellcheck disable=SC2086
+    run_all "$2" "$3" $tests
+}

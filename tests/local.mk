@@ -289,7 +289,7 @@ tests/double/cuda.so: tests/double/cuda.c tests/double/cuda.h drivers/cuda/api.h
 CLEANFILES += tests/double/cuda.so tests/double/nvml.so
 INSTEAD_TESTS += tests/double.sh
 
-# CUDA on a GPU, where there is one. gpu.so is linked with CUDA's library by name: that need not be here.
+# CUDA on a GPU, where there is one. gpu.so, for gpu.sh, is linked with CUDA's library by name: that need not be here.
 TAP_TESTS += tests/gpu/driven
 INSTEAD_TESTS += tests/gpu.sh
 tests/gpu/driven.tap: PROGRAM_LIBS = -ldl

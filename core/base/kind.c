@@ -114,6 +114,13 @@ unsigned orr_kind_ids(const struct orr_kind *k, const struct starpu_conf *conf, 
     return n;
 }
 
+bool orr_kind_is_asked_for(const struct orr_kind *k, const struct starpu_conf *conf)
+{
+    int ids[STARPU_NMAXWORKERS];
+    return orr_kind_wanted(k, conf, STARPU_NMAXWORKERS) >= 0 ||
+           orr_kind_ids(k, conf, ids, STARPU_NMAXWORKERS) > 0;
+}
+
 size_t orr_kind_memory_limit(const struct orr_kind *k, int number)
 {
     char name[64];

@@ -49,6 +49,8 @@ long orr_kind_wanted(const struct orr_kind *k, const struct starpu_conf *conf, l
 /* The numbers of the devices that the program or the environment lists, in that order, max at most: returns
  * how many; 0: neither does. They may be numbers of no device. */
 unsigned orr_kind_ids(const struct orr_kind *k, const struct starpu_conf *conf, int *ids_out, unsigned max);
+/* Whether the program or the environment says how many of its devices are used, or which. */
+bool orr_kind_is_asked_for(const struct orr_kind *k, const struct starpu_conf *conf);
 /* How many bytes of a device's memory are to be used; 0: nobody says. */
 size_t orr_kind_memory_limit(const struct orr_kind *k, int number);
 

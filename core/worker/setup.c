@@ -48,16 +48,9 @@ static void attach(const struct orr_device *d)
         orr_node_attach(d->node, orr_node_of_numa(orr_topo_numa_near_pci(d->bus)));
 }
 
-static bool is_asked_for(const struct orr_kind *kind, const struct starpu_conf *conf)
-{
-    int ids[STARPU_NMAXWORKERS];
-    return orr_kind_wanted(kind, conf, STARPU_NMAXWORKERS) >= 0 ||
-           orr_kind_ids(kind, conf, ids, STARPU_NMAXWORKERS) > 0;
-}
-
 bool orr_device_is_anothers(const struct orr_kind *kind, const struct starpu_conf *conf, const char *bus)
 {
-    if (!bus[0] || is_asked_for(kind, conf)) return false;
+    if (!bus[0] || orr_kind_is_asked_for(kind, conf)) return false;
     for (int i = 0; orr_drivers[i].ops && orr_drivers[i].kind != kind; i++)
         if (orr_drivers[i].ops->drives && orr_drivers[i].ops->drives(bus)) {
             orr_info("the %s device at %s is left out: %s has it; %s says how many are wanted nevertheless",

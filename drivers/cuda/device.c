@@ -134,10 +134,8 @@ static unsigned place_count;
 static void note_places(const struct orr_kind *kind, const struct starpu_conf *conf, unsigned there,
                         const int *numbers, unsigned n)
 {
-    int ids[STARPU_MAXNODES];
     cuda_device_handle h;
-    bool all = orr_kind_wanted(kind, conf, STARPU_MAXNODES - 1) < 0 &&
-               orr_kind_ids(kind, conf, ids, STARPU_MAXNODES) == 0; /* ranks share them out */
+    bool all = !orr_kind_is_asked_for(kind, conf); /* ranks share them out */
     place_count = 0;
     for (unsigned i = 0; i < (all ? there : n) && place_count < STARPU_MAXNODES; i++)
         if (orr_cuda.device_get(&h, all ? (int)i : numbers[i]) == CUDA_OK &&

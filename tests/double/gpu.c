@@ -5,7 +5,8 @@
  * CPUs reach, so that they can stand for kernels; and one GPU is several devices, each with a context of its
  * own. ORR_DOUBLE_CUDA_DEVICES, _PEERS and _MEM_KB are those of the double (tests/double/cuda.h). Where CPUs
  * cannot reach managed memory while the GPU works, devices' memory is pinned memory of the host, copied by
- * the GPU. Threads: any, as CUDA's. Owns: the contexts, counters. Not here: faults (tests/double/cuda.c).
+ * the GPU. Threads: any, as CUDA's. Owns: the contexts, how much memory is used. Not here: faults
+ * (tests/double/cuda.c).
  */
 #include "tests/double/cuda.h"
 
@@ -37,8 +38,7 @@ static struct {
 } real;
 
 static cuda_context contexts[DEVICES_MAX]; /* [0]: the primary one */
-static atomic_size_t used;
-static atomic_int left;
+static atomic_size_t used;                 /* bytes, of all devices */
 static int managed;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -72,36 +72,9 @@ int cuInit(unsigned flags)
     return r;
 }
 
-API void double_cuda_reset(void)
-{
-    atomic_store(&left, 0);
-}
-
-API long double_cuda_calls(void)
-{
-    return 0;
-}
-
-API size_t double_cuda_pinned(const void *p)
-{
-    (void)p;
-    return 0;
-}
-
-API int double_cuda_left(void)
-{
-    return atomic_load(&left);
-}
-
 API int double_cuda_runs_cpu_functions(void)
 {
     return number("ORR_DOUBLE_CUDA_RUN_CPU_FUNCS", 0) == 1;
-}
-
-static int counted(int r, int change)
-{
-    if (r == CUDA_OK) atomic_fetch_add(&left, change);
-    return r;
 }
 
 /* ---- devices ---- */
@@ -158,13 +131,13 @@ int cuDevicePrimaryCtxRetain(cuda_context *out, cuda_device_handle d)
     if (r != CUDA_OK) return r;
     contexts[d] = *out;
     if (d != 0) real.context_pop(&was); /* creating one makes it current */
-    return counted(CUDA_OK, 1);
+    return CUDA_OK;
 }
 
 API int cuDevicePrimaryCtxRelease_v2(cuda_device_handle d);
 int cuDevicePrimaryCtxRelease_v2(cuda_device_handle d)
 {
-    return counted(d == 0 ? real.context_release(0) : real.context_destroy(contexts[d]), -1);
+    return d == 0 ? real.context_release(0) : real.context_destroy(contexts[d]);
 }
 
 /* ---- memory ---- */
@@ -197,7 +170,7 @@ int cuMemAlloc_v2(cuda_address *out, size_t bytes)
     else if (!managed)
         *out = (cuda_address)(size_t)host;
     if (r == CUDA_OK) memset((void *)(size_t)*out, 0xdb, bytes); /* what nobody wrote is no zero */
-    return counted(r, 1);
+    return r;
 }
 
 API int cuMemFree_v2(cuda_address p);
@@ -208,31 +181,5 @@ int cuMemFree_v2(cuda_address p)
     real.range(&base, &bytes, p);
     int r = managed ? real.free(p) : real.host_free((void *)(size_t)p);
     if (r == CUDA_OK) atomic_fetch_sub(&used, bytes);
-    return counted(r, -1);
-}
-
-/* ---- streams and events: counted ---- */
-
-API int cuStreamCreate(cuda_stream *out, unsigned flags);
-int cuStreamCreate(cuda_stream *out, unsigned flags)
-{
-    return counted(real.stream_create(out, flags), 1);
-}
-
-API int cuStreamDestroy_v2(cuda_stream s);
-int cuStreamDestroy_v2(cuda_stream s)
-{
-    return counted(real.stream_destroy(s), -1);
-}
-
-API int cuEventCreate(cuda_event *out, unsigned flags);
-int cuEventCreate(cuda_event *out, unsigned flags)
-{
-    return counted(real.event_create(out, flags), 1);
-}
-
-API int cuEventDestroy_v2(cuda_event e);
-int cuEventDestroy_v2(cuda_event e)
-{
-    return counted(real.event_destroy(e), -1);
+    return r;
 }

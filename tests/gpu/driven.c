@@ -347,8 +347,6 @@ static void told(void)
     ok(total > 1 << 30 && available > 0 && available <= total,
        "its memory is counted: %.1f of %.1f GiB are free", (double)available / 0x1p30,
        (double)total / 0x1p30);
-    int energy = starpu_energy_start(-1, STARPU_CUDA_WORKER);
-    diag("starpu_energy_start: %d", energy);
     uint32_t x[256] = { 0 };
     void *pinned = NULL;
     is_int(starpu_malloc(&pinned, 1 << 20), 0, "memory for copies is allocated");

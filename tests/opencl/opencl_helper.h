@@ -19,7 +19,8 @@ UNUSED static bool opencl_is_there(void)
 }
 
 /* Starts with CPU workers and OpenCL devices that are CPUs, of which there is one; where ORR_TEST_OPENCL_GPU
- * is set (tests/gpu.sh), with GPUs. Ends the program with a skip where there is none. */
+ * is set, by hand, with GPUs (of which not every test about PoCL thinks). Ends the program with a skip where
+ * there is none. */
 UNUSED static void opencl_start(int cpus, const char *policy)
 {
     struct starpu_conf conf;
