@@ -13,6 +13,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/env.h"
+#include "core/worker/bell.h"
 
 enum { LOOKS_PER_YIELD = 64, IN_A_ROW = 3 }; /* with a pause each: 1 to 3 us */
 enum { NAP_MIN_NS = 1000000, NAP_MAX_NS = 64000000 };
@@ -22,7 +23,7 @@ static uint64_t block_ticks;
 
 void orr_doze_configure(void)
 {
-    double ms = orr_env_double(ORR_SETTING(ORRERY_BLOCKTIME), 0, 0, 1e9);
+    double ms = orr_env_double(ORR_SETTING(ORRERY_BLOCKTIME), 200, 0, 1e9);
     block_ticks = orr_us_to_ticks(ms * 1e3);
 }
 
@@ -44,7 +45,8 @@ static bool has_changed(const struct orr_bed *bed)
 }
 
 /* Until the word changes, the time comes, or another wants the core; true: another does. That is one that ran
- * for long at one yield, or at several in a row: it yields, too, as who polls for messages does. */
+ * for long at one yield, or at several in a row: it yields, too, as who polls for messages does; or at one,
+ * while a thread looks for a message (bell.h), for which two switches take as long as a message. */
 static bool watch(const struct orr_bed *bed, uint64_t until)
 {
     uint64_t is_long = orr_us_to_ticks(long_yield_us);
@@ -60,7 +62,8 @@ static bool watch(const struct orr_bed *bed, uint64_t until)
         long now_taken = switches();
         in_a_row = now_taken != taken ? in_a_row + 1 : 0;
         taken = now_taken;
-        if (orr_unlikely(in_a_row > 0 && orr_ticks() - before > is_long)) return true;
+        if (orr_likely(in_a_row == 0)) continue;
+        if (orr_ticks() - before > is_long || orr_load_relaxed(&orr_bell_lookers) > 0) return true;
     }
     return true;
 }

@@ -48,7 +48,7 @@ enum { PAUSES_BETWEEN_LOOKS = 4, PAUSES_BEFORE_SEARCHING = 96, GATHERING_MOST = 
 enum { LOOKS_PER_YIELD = 4, LARGE_BACKLOG = 1024, SENTRY_NS = 1000000, SENTRY_QUIET = 16 };
 enum { NOTIFIED = 1, TO_BE_SENTRY = 2 }; /* what is said to who sleeps */
 static const double search_us = 120.0, yield_is_long_us = 60.0, yield_is_work_us = 5.0,
-                    yield_is_slice_us = 500.0;
+                    yield_is_slice_us = 500.0, yield_is_switch_us = 1.0;
 
 struct orr_parking orr_parking;
 
@@ -302,14 +302,17 @@ static bool leaves_core_alone(struct orr_worker *w)
     return orr_bell_hangs();
 }
 
-/* Looks for a while, yielding. A yield that takes long says that others need the core: then it stops at once.
+/* Looks for a while, yielding. A yield that takes long says that others need the core: then it stops at once;
+ * so it does if anybody had the core while a thread waits for a message: each of the two would else switch to
+ * the other between any two looks, which takes longer than a message.
  * While a progress function wants to be called again soon it goes on, but where a thread waits for a message
  * and calls it all the time: perhaps nobody else would call it. What
  * that moved may have made a task ready: it looks for that before it yields, but for a function that always
  * wants to be called again. *calls_out: of orr_parking, before it polled for the last time. */
 static struct orr_task *search(struct orr_worker *w, uint32_t *calls_out)
 {
-    uint64_t search_ticks = orr_us_to_ticks(search_us), is_long = orr_us_to_ticks(yield_is_long_us);
+    uint64_t search_ticks = orr_us_to_ticks(search_us), is_long = orr_us_to_ticks(yield_is_long_us),
+             is_switch = orr_us_to_ticks(yield_is_switch_us);
     uint64_t until = orr_ticks() + search_ticks;
     for (unsigned moved = 0;;) {
         struct orr_task *t = orr_worker_next(w);
@@ -325,6 +328,8 @@ static struct orr_task *search(struct orr_worker *w, uint32_t *calls_out)
         if (again)
             until = now + search_ticks;
         else if (now - before > is_long || now > until)
+            return NULL;
+        else if (now - before > is_switch && orr_load_relaxed(&orr_bell_lookers) > 0)
             return NULL;
     }
 }

@@ -61,7 +61,7 @@ struct idler {
     uint64_t since;  /* ticks when it began to poll in vain; 0: it did not */
     uint32_t looks;  /* in vain, ever */
     uint32_t calm;   /* yields in a row when nobody had the core */
-    bool shared;     /* when it yielded last somebody else had the core */
+    uint32_t shared; /* yields in a row when somebody else had it for longer than for a look */
     bool looking;    /* counted in orr_bell_lookers */
     bool counted;    /* tasks were; */
     bool alone;      /* there were none */
@@ -161,8 +161,9 @@ static void idle(struct orr_mpi_progress *p, struct idler *i, bool (*done)(void 
         uint64_t polls = orr_load_relaxed(&p->engine->polls);
         sched_yield();
         double us = orr_ticks_to_us(orr_ticks() - before);
-        polls = orr_load_relaxed(&p->engine->polls) - polls;  /* of others */
-        i->shared = us > WORK_YIELD_US * (1 + (double)polls); /* who looked, too, did not work so long */
+        polls = orr_load_relaxed(&p->engine->polls) - polls;   /* of others */
+        bool works = us > WORK_YIELD_US * (1 + (double)polls); /* who looked, too, did not work so long */
+        i->shared = works ? i->shared + 1 : 0;
         i->calm = us > ALONE_YIELD_US ? 0 : i->calm < CALM_MAX ? i->calm + 1 : CALM_MAX;
         if (orr_unlikely(us > WORK_YIELD_US && done && polls == 0)) leave_strangers(p);
         if (us < LONG_YIELD_US) {
@@ -191,10 +192,12 @@ static void moved(struct idler *i)
 }
 
 /* Whether a thread that polls is enough, so that workers need not search: it waits for one message; or for
- * all, and there are no tasks, which a worker that looks itself runs sooner than one that is woken. */
+ * all, and there are no tasks, which a worker that looks itself runs sooner than one that is woken. One long
+ * yield may be chance, or the worker that was just woken for a message: were rings wanted for that, the next
+ * message would wake it again. */
 static bool may_look(struct idler *i, bool for_all)
 {
-    if (i->shared || i->nap_us) return false;
+    if (i->shared > 1 || i->nap_us) return false;
     if (!for_all) return true;
     if (!i->counted || i->looks % LOOKS_PER_COUNT == 0) i->alone = starpu_task_nsubmitted() == 0;
     i->counted = true;
