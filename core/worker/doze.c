@@ -2,10 +2,11 @@
 /* doze.c: see doze.h. Threads: any. Owns: how long (const after the start). Not here: see doze.h.
  *
  * A thread that dozes yields its core every few microseconds. If another thread ran there for long, or each
- * time, it sleeps for a millisecond, then tries again, each time after twice as long: to try costs that one a
- * few microseconds, and who wakes this one meanwhile may wait until the other has had its slice. So that goes
- * on from one time of idleness to the next, until it dozed for a while undisturbed. A yield alone may take
- * long, too, where the system has the core from a hypervisor: so it is asked whether another thread ran. */
+ * time, or once while one looks for messages, it sleeps for a millisecond, then tries again, each time after
+ * twice as long: to try costs that one a few microseconds, and who wakes this one meanwhile may wait until
+ * the other has had its slice. So that goes on from one time of idleness to the next, until it dozed for a
+ * while undisturbed. A yield alone may take long, too, where the system has the core from a hypervisor: so it
+ * is asked whether another thread ran. */
 #include "core/worker/doze.h"
 
 #include <sched.h>
