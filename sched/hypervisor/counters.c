@@ -7,6 +7,7 @@
  * does it the other way round, so that it knows when nobody is left inside. */
 #include <sched.h>
 
+#include "core/run/sched_ctx.h"
 #include "sched/hypervisor/hypervisor.h"
 #include "sched_ctx_hypervisor.h"
 
@@ -43,7 +44,7 @@ void orr_hyp_wait_outside(void)
 
 void orr_hyp_wait_outside_of(unsigned ctx)
 {
-    if (orr_hyp_thread()->entered == 0 && !orr_hyp_is_deciding()) wait_outside(ctx);
+    if (!orr_hyp_is_inside()) wait_outside(ctx);
 }
 
 static bool is_worker(int worker)
@@ -59,7 +60,7 @@ static void leave_if_due(struct orr_hyp_slot *slot, int worker)
     slot->w->worker_to_be_removed[worker] = 0;
     pthread_mutex_unlock(&slot->w->mutex);
     if (due && starpu_sched_ctx_contains_worker(worker, orr_hyp_id(slot)))
-        starpu_sched_ctx_remove_workers(&worker, 1, orr_hyp_id(slot));
+        orr_sched_ctx_move_try(&worker, 1, orr_hyp_id(slot), false);
 }
 
 /* ---- contexts that were left without a worker ---- */

@@ -133,6 +133,7 @@ static void free_slot(struct orr_hyp_slot *slot)
     orr_free(slot->w->config);
     orr_free(slot->w);
     slot->w = NULL;
+    orr_store_relaxed(&slot->known, false);
 }
 
 void sc_hypervisor_shutdown(void)
@@ -173,10 +174,16 @@ struct orr_hyp_slot *orr_hyp_slot(unsigned ctx)
     return ctx < STARPU_NMAX_SCHED_CTXS && orr_load_seq(&slot->registered) ? slot : NULL;
 }
 
+/* Contexts leave while strategies think. */
+static bool has_just_left(unsigned ctx)
+{
+    return ctx < STARPU_NMAX_SCHED_CTXS && orr_load_relaxed(&orr_hyp.slots[ctx].known) && orr_hyp_is_inside();
+}
+
 struct orr_hyp_slot *orr_hyp_slot_or_error(unsigned ctx, const char *function)
 {
     struct orr_hyp_slot *slot = orr_hyp_slot(ctx);
-    if (!slot) {
+    if (!slot && !has_just_left(ctx)) {
         if (orr_load_acquire(&orr_hyp.running))
             orr_error("%s: scheduling context %u is not registered to the hypervisor; call "
                       "sc_hypervisor_register_ctx",
@@ -260,6 +267,7 @@ static bool register_locked(unsigned ctx, double total_flops)
     }
     reset_slot(slot, total_flops);
     orr_hyp.sched_ctxs[orr_hyp.nsched_ctxs++] = ctx;
+    orr_store_relaxed(&slot->known, true);
     orr_store_seq(&slot->registered, true);
     return true;
 }
@@ -376,6 +384,11 @@ void sc_hypervisor_size_ctxs(unsigned *sched_ctxs, int nsched_ctxs, int *workers
 bool orr_hyp_is_deciding(void)
 {
     return orr_hyp_thread()->deciding;
+}
+
+bool orr_hyp_is_inside(void)
+{
+    return orr_hyp_thread()->deciding || orr_hyp_thread()->entered > 0;
 }
 
 bool orr_hyp_begin_decision(uint64_t *start_out, bool wait)

@@ -32,6 +32,7 @@ struct orr_hyp_tagged; /* conditions that wait for their tag (config.c) */
 /* A context, registered or once registered. Slots live until shutdown. */
 struct orr_hyp_slot {
     _Atomic bool registered;         /* publishes w */
+    _Atomic bool known;              /* it is, or once was */
     _Atomic uint32_t inside;         /* threads in a callback for this context */
     _Atomic bool allowed;            /* the program allows resizing it */
     _Atomic bool starving;           /* a task became ready while it had no worker */
@@ -64,7 +65,8 @@ struct orr_hyp {
 };
 extern struct orr_hyp orr_hyp;
 
-/* The slot of a registered context, or NULL. With a function's name: NULL is an error message. */
+/* The slot of a registered context, or NULL. With a function's name: NULL is an error message, but for a
+ * context that left while the calling thread is called back or decides: that is nobody's mistake. */
 struct orr_hyp_slot *orr_hyp_slot(unsigned ctx);
 struct orr_hyp_slot *orr_hyp_slot_or_error(unsigned ctx, const char *function);
 
@@ -97,8 +99,9 @@ static inline struct orr_hyp_thread *orr_hyp_thread(void)
 {
     return orr_thread_room(orr_self(), hypervisor, struct orr_hyp_thread);
 }
-/* Whether the calling thread is deciding. */
+/* Whether the calling thread is deciding; deciding, or in a callback. */
 bool orr_hyp_is_deciding(void);
+bool orr_hyp_is_inside(void);
 
 /* Whether a strategy may resize this context now: allowed, MIN_TASKS and SC_HYPERVISOR_START_RESIZE reached,
  * and no resize under way. */

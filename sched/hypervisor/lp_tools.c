@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/run/sched_ctx.h"
 #include "sched/hypervisor/hypervisor.h"
 
 /* ---- workers by kind ---- */
@@ -119,7 +120,7 @@ static void leave_others(unsigned *ctxs, int ns, int keep, int *workers, int n)
         unsigned count = 0;
         for (int i = 0; s != keep && i < n; i++)
             if (starpu_sched_ctx_contains_worker(workers[i], ctxs[s])) leaving[count++] = workers[i];
-        if (count > 0) starpu_sched_ctx_remove_workers(leaving, count, ctxs[s]);
+        if (count > 0) orr_sched_ctx_move_try(leaving, count, ctxs[s], false);
     }
 }
 

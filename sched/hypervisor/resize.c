@@ -288,12 +288,24 @@ void sc_hypervisor_init_worker(int workerid, unsigned sched_ctx)
     if (orr_hyp.policy.init_worker) orr_hyp.policy.init_worker(workerid, sched_ctx);
 }
 
+/* A strategy is not told that the context is just being deleted; the program is. */
+static void change_members(int *workers, unsigned n, unsigned ctx, bool add)
+{
+    int there[STARPU_NMAXWORKERS];
+    if (orr_hyp_is_inside())
+        orr_sched_ctx_move_try(there, (unsigned)orr_hyp_workers(there, workers, (int)n), ctx, add);
+    else if (add)
+        starpu_sched_ctx_add_workers(workers, n, ctx);
+    else
+        starpu_sched_ctx_remove_workers(workers, n, ctx);
+}
+
 void sc_hypervisor_add_workers_to_sched_ctx(int *workers_to_add, unsigned nworkers_to_add, unsigned sched_ctx)
 {
     if (!orr_hyp_slot_or_error(sched_ctx, "sc_hypervisor_add_workers_to_sched_ctx") || nworkers_to_add == 0)
         return;
     for (unsigned i = 0; i < nworkers_to_add; i++) sc_hypervisor_init_worker(workers_to_add[i], sched_ctx);
-    starpu_sched_ctx_add_workers(workers_to_add, nworkers_to_add, sched_ctx);
+    change_members(workers_to_add, nworkers_to_add, sched_ctx, true);
 }
 
 void sc_hypervisor_remove_workers_from_sched_ctx(int *workers_to_remove, unsigned nworkers_to_remove,
@@ -303,7 +315,7 @@ void sc_hypervisor_remove_workers_from_sched_ctx(int *workers_to_remove, unsigne
         orr_hyp_slot_or_error(sched_ctx, "sc_hypervisor_remove_workers_from_sched_ctx");
     if (!slot || nworkers_to_remove == 0) return;
     if (now) {
-        starpu_sched_ctx_remove_workers(workers_to_remove, nworkers_to_remove, sched_ctx);
+        change_members(workers_to_remove, nworkers_to_remove, sched_ctx, false);
         return;
     }
     pthread_mutex_lock(&slot->w->mutex);

@@ -52,16 +52,100 @@ static void callbacks_under_way(void)
     sc_hypervisor_shutdown();
 }
 
+/* ---- what the library says meanwhile ---- */
+
+static FILE *said;
+static int saved_stderr;
+
+static void listen_to_stderr(void)
+{
+    said = tmpfile();
+    fflush(stderr);
+    saved_stderr = dup(STDERR_FILENO);
+    dup2(fileno(said), STDERR_FILENO);
+}
+
+/* How many errors were printed since; the first three are shown. */
+static int errors_heard(void)
+{
+    char line[512];
+    int errors = 0;
+    fflush(stderr);
+    dup2(saved_stderr, STDERR_FILENO);
+    close(saved_stderr);
+    rewind(said);
+    while (fgets(line, sizeof line, said))
+        if (strstr(line, "error") && errors++ < 3) diag("%s", line);
+    fclose(said);
+    return errors;
+}
+
+/* ---- a strategy that still thinks of a context that has left ---- */
+
+enum { UNKNOWN_CTX = 7 };
+static unsigned lasting_ctx, gone_ctx;
+static atomic_int thinking, has_left, moved;
+
+static void think_too_long(unsigned ctx UNUSED, int worker, struct starpu_task *task UNUSED,
+                           uint32_t footprint UNUSED)
+{
+    if (atomic_exchange(&thinking, 1)) return;
+    comes_to(&has_left, 1, 10000);
+    sc_hypervisor_move_workers(lasting_ctx, gone_ctx, &worker, 1, 1);
+    sc_hypervisor_add_workers_to_sched_ctx(&worker, 1, gone_ctx);
+    sc_hypervisor_remove_workers_from_sched_ctx(&worker, 1, gone_ctx, 1);
+    atomic_store(&moved, 1);
+}
+
+/* A move to a context that was never there remains a mistake. */
+static void move_to_nowhere(unsigned ctx UNUSED, int worker, struct starpu_task *task UNUSED,
+                            uint32_t footprint UNUSED)
+{
+    if (!atomic_exchange(&moved, 1)) sc_hypervisor_move_workers(lasting_ctx, UNKNOWN_CTX, &worker, 1, 1);
+}
+
+static int errors_of(void (*callback)(unsigned, int, struct starpu_task *, uint32_t), bool leaves)
+{
+    struct sc_hypervisor_policy policy = { .name = "thinks", .custom = 1, .handle_poped_task = callback };
+    int stay[2] = { 0, 1 }, go[2] = { 2, 3 };
+    atomic_store(&thinking, 0), atomic_store(&has_left, 0), atomic_store(&moved, 0);
+    listen_to_stderr();
+    runtime_start(WORKERS, "eager");
+    lasting_ctx = starpu_sched_ctx_create(stay, 2, "lasting", STARPU_SCHED_CTX_POLICY_NAME, "eager", 0);
+    gone_ctx = starpu_sched_ctx_create(go, 2, "gone", STARPU_SCHED_CTX_POLICY_NAME, "eager", 0);
+    void *counters = sc_hypervisor_init(&policy);
+    starpu_sched_ctx_set_perf_counters(lasting_ctx, counters);
+    sc_hypervisor_register_ctx(lasting_ctx, 0.0);
+    sc_hypervisor_register_ctx(gone_ctx, 0.0);
+    starpu_task_insert(&count_cl, STARPU_SCHED_CTX, lasting_ctx, 0);
+    if (leaves) {
+        comes_to(&thinking, 1, 10000);
+        sc_hypervisor_unregister_ctx(gone_ctx);
+        starpu_sched_ctx_delete(gone_ctx);
+        atomic_store(&has_left, 1);
+    }
+    comes_to(&moved, 1, 10000);
+    starpu_task_wait_for_all();
+    starpu_shutdown();
+    sc_hypervisor_shutdown();
+    return errors_heard();
+}
+
+static void left_while_thinking(void)
+{
+    is_int(errors_of(think_too_long, true), 0,
+           "a strategy is not blamed for a context that left while it was called back");
+    is_int(errors_of(move_to_nowhere, false), 1, "but for one that was never there");
+}
+
+/* ---- the library's own resizes ---- */
+
 /* Contexts of workers that idle, so that they are resized all the time, are deleted one after another. */
 static void resizes_under_way(void)
 {
     struct sc_hypervisor_policy idle = { .name = "idle" };
-    int stay[2] = { 0, 1 }, come[2] = { 2, 3 }, complaints = 0, bad = 0;
-    char line[512];
-    FILE *said = tmpfile();
-    fflush(stderr);
-    int saved = dup(STDERR_FILENO);
-    dup2(fileno(said), STDERR_FILENO);
+    int stay[2] = { 0, 1 }, come[2] = { 2, 3 }, bad = 0;
+    listen_to_stderr();
     runtime_start(WORKERS, "eager");
     unsigned lasting = starpu_sched_ctx_create(stay, 2, "lasting", STARPU_SCHED_CTX_POLICY_NAME, "eager", 0);
     void *counters = sc_hypervisor_init(&idle);
@@ -84,15 +168,9 @@ static void resizes_under_way(void)
     starpu_sched_ctx_delete(lasting);
     starpu_shutdown();
     sc_hypervisor_shutdown();
-    fflush(stderr);
-    dup2(saved, STDERR_FILENO);
-    close(saved);
-    rewind(said);
-    while (fgets(line, sizeof line, said))
-        if (strstr(line, "error") && complaints++ < 3) diag("%s", line);
-    fclose(said);
+    int errors = errors_heard();
     ok(!bad, "contexts come and go while workers are moved");
-    is_int(complaints, 0, "and the library does not complain about its own resizes");
+    is_int(errors, 0, "and the library does not complain about its own resizes");
 }
 
 int main(void)
@@ -101,6 +179,7 @@ int main(void)
     setenv("STARPU_WORKERS_CPUID", "0 0 0 0", 1);
     setenv("SC_HYPERVISOR_STOP_PRINT", "1", 1);
     callbacks_under_way();
+    left_while_thinking();
     resizes_under_way();
     return done_testing();
 }
