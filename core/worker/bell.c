@@ -146,9 +146,11 @@ struct orr_bell *orr_bell_enter(enum orr_listener kind, uint32_t *seen_out, bool
 void orr_bell_sleep(struct orr_bell *b, enum orr_listener kind, int number, uint32_t seen, int64_t timeout_ns,
                     struct orr_doze *doze)
 {
-    const struct orr_bed bed = {
-        .word = &b->rings, .seen = seen, .bits = futex_bits(kind, number), .dozing = &b->dozing
-    };
+    const struct orr_bed bed = { .word = &b->rings,
+                                 .seen = seen,
+                                 .bits = futex_bits(kind, number),
+                                 .dozing = &b->dozing,
+                                 .pollers = &orr_bell_lookers };
     orr_doze(doze, &bed, timeout_ns);
 }
 

@@ -2,7 +2,7 @@
 /* doze.c: see doze.h. Threads: any. Owns: how long (const after the start). Not here: see doze.h.
  *
  * A thread that dozes yields its core every few microseconds. If another thread ran there for long, or each
- * time, or once while one looks for messages, it sleeps for a millisecond, then tries again, each time after
+ * time, or once while one polls, it sleeps for a millisecond, then tries again, each time after
  * twice as long: to try costs that one a few microseconds, and who wakes this one meanwhile may wait until
  * the other has had its slice. So that goes on from one time of idleness to the next, until it dozed for a
  * while undisturbed. A yield alone may take long, too, where the system has the core from a hypervisor: so it
@@ -14,7 +14,6 @@
 
 #include "core/base/clock.h"
 #include "core/base/env.h"
-#include "core/worker/bell.h"
 
 enum { LOOKS_PER_YIELD = 64, IN_A_ROW = 3 }; /* with a pause each: 1 to 3 us */
 enum { NAP_MIN_NS = 1000000, NAP_MAX_NS = 64000000 };
@@ -45,9 +44,14 @@ static bool has_changed(const struct orr_bed *bed)
     return orr_load_seq(bed->word) != bed->seen;
 }
 
+static bool somebody_polls(const struct orr_bed *bed)
+{
+    return bed->pollers && orr_load_relaxed(bed->pollers) > 0;
+}
+
 /* Until the word changes, the time comes, or another wants the core; true: another does. That is one that ran
  * for long at one yield, or at several in a row: it yields, too, as who polls for messages does; or at one,
- * while a thread looks for a message (bell.h), for which two switches take as long as a message. */
+ * while a thread polls. */
 static bool watch(const struct orr_bed *bed, uint64_t until)
 {
     uint64_t is_long = orr_us_to_ticks(long_yield_us);
@@ -64,7 +68,7 @@ static bool watch(const struct orr_bed *bed, uint64_t until)
         in_a_row = now_taken != taken ? in_a_row + 1 : 0;
         taken = now_taken;
         if (orr_likely(in_a_row == 0)) continue;
-        if (orr_ticks() - before > is_long || orr_load_relaxed(&orr_bell_lookers) > 0) return true;
+        if (orr_ticks() - before > is_long || somebody_polls(bed)) return true;
     }
     return true;
 }

@@ -30,6 +30,8 @@ struct orr_bed {
     uint32_t seen; /* it sleeps while the word is this */
     uint32_t bits; /* of a word in memory that processes share (orr_futex_wait_shared); 0: it is not */
     _Atomic uint32_t *dozing; /* of who may doze there, one at a time: 1 while somebody does; NULL: all may */
+    const _Atomic uint32_t *pollers; /* threads that poll, which a switch costs as much as what they wait for;
+                                      * NULL: there are none */
 };
 
 /* Sleeps until the word changes or the time is over (< 0: no limit); returns whether it changed. d: NULL: it

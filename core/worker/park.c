@@ -447,26 +447,26 @@ static struct orr_task *watch_asleep(struct orr_worker *w, bool *awake_out)
 }
 
 /* What a worker sleeps at: its own futex word, or the bell. */
-struct bed {
+struct place {
     struct orr_bell *bell; /* NULL: the word */
     uint32_t seen;         /* of the bell */
 };
 
 /* False: the time is over. */
-static bool sleep_in(struct bed *b, struct orr_worker *w, int64_t period_ns)
+static bool sleep_at(struct place *at, struct orr_worker *w, int64_t period_ns)
 {
-    const struct orr_bed own = { .word = &w->futex, .dozing = &w->dozing };
-    if (!b->bell) return orr_doze(&w->doze, &own, period_ns);
+    const struct orr_bed own = { .word = &w->futex, .dozing = &w->dozing, .pollers = &orr_bell_lookers };
+    if (!at->bell) return orr_doze(&w->doze, &own, period_ns);
     orr_store_seq(&w->at_bell, true); /* pairs with call */
     if (orr_load_seq(&w->futex) == 0)
-        orr_bell_sleep(b->bell, ORR_LISTEN_WORKER, w->id, b->seen, period_ns, &w->doze);
+        orr_bell_sleep(at->bell, ORR_LISTEN_WORKER, w->id, at->seen, period_ns, &w->doze);
     orr_store_relaxed(&w->at_bell, false);
-    return orr_load_acquire(&w->futex) != 0 || orr_bell_has_rung(b->bell, b->seen);
+    return orr_load_acquire(&w->futex) != 0 || orr_bell_has_rung(at->bell, at->seen);
 }
 
 /* Sleeps until woken, or until it sees as the sentry or a watchman that it is needed, or the bell has rung;
  * says meanwhile how long it has been idle, to who wants to know. A task that the watchman took, or NULL. */
-static struct orr_task *sleep_parked(struct orr_worker *w, struct bed *b)
+static struct orr_task *sleep_parked(struct orr_worker *w, struct place *at)
 {
     struct orr_task *t = NULL;
     unsigned quiet = 0;
@@ -474,12 +474,12 @@ static struct orr_task *sleep_parked(struct orr_worker *w, struct bed *b)
     for (uint32_t said; !awake && (said = orr_load_acquire(&w->futex)) != NOTIFIED;) {
         if (said == TO_BE_SENTRY && orr_cas_seq(&w->futex, &said, 0)) quiet = 0;
         bool sentry = is_sentry(w), watches = orr_load_seq(&w->watches);
-        if (b->bell && orr_bell_has_rung(b->bell, b->seen)) {
+        if (at->bell && orr_bell_has_rung(at->bell, at->seen)) {
             awake = rise(w);
-            b->bell = NULL; /* else it waits for who wakes it */
+            at->bell = NULL; /* else it waits for who wakes it */
             continue;
         }
-        if (sleep_in(b, w, sleep_period_ns(w, sentry || watches))) continue;
+        if (sleep_at(at, w, sleep_period_ns(w, sentry || watches))) continue;
         if (orr_tell_idle_period_ns(w) >= 0) orr_tell_still_idle(w);
         if (!t && watches) t = watch_asleep(w, &awake);
         if (!awake && sentry && stand_guard(w, &quiet)) break;
@@ -506,12 +506,12 @@ static struct orr_task *park(struct orr_worker *w, uint32_t calls)
 {
     uint64_t bit = UINT64_C(1) << (w->id % 64);
     bool moved;
-    struct bed b;
+    struct place at;
     orr_store_relaxed(&w->futex, 0);
     orr_add_seq(&orr_parking.parked, 1); /* before the bit: parked never falls short of the bits (park.pml) */
     atomic_fetch_or_explicit(&orr_parking.who[w->id / 64], bit, memory_order_seq_cst);
     orr_sub_seq(&orr_parking.searching, 1);
-    struct orr_bell *bell = b.bell = orr_bell_enter(ORR_LISTEN_WORKER, &b.seen, &moved);
+    struct orr_bell *bell = at.bell = orr_bell_enter(ORR_LISTEN_WORKER, &at.seen, &moved);
     struct orr_task *t = orr_worker_next(w);
     if (!t && !must_leave(w)) t = watch(w);
     if (t || moved || must_leave(w) || orr_load_seq(&orr_parking.calls) != calls) {
@@ -519,7 +519,7 @@ static struct orr_task *park(struct orr_worker *w, uint32_t calls)
             wait_notified(w); /* somebody is waking us and counted us as searching: take note of it */
     } else {
         orr_sleep_begin(w);
-        t = sleep_parked(w, &b);
+        t = sleep_parked(w, &at);
         orr_sleep_end(w);
     }
     if (bell) orr_bell_leave(bell, ORR_LISTEN_WORKER);

@@ -17,7 +17,7 @@
 struct sleeper {
     pthread_t thread;
     struct orr_doze doze;
-    _Atomic uint32_t *word, *dozing;
+    _Atomic uint32_t *word, *dozing, *pollers;
     int64_t timeout_ns;
     int core; /* -1: any */
     bool changed;
@@ -25,7 +25,7 @@ struct sleeper {
     atomic_int over;
 };
 
-static _Atomic uint32_t word, dozing;
+static _Atomic uint32_t word, dozing, pollers;
 
 static void stay_on(int core)
 {
@@ -47,7 +47,7 @@ static int first_core(void)
 static void *sleep_there(void *arg)
 {
     struct sleeper *s = arg;
-    const struct orr_bed bed = { .word = s->word, .dozing = s->dozing };
+    const struct orr_bed bed = { .word = s->word, .dozing = s->dozing, .pollers = s->pollers };
     if (s->core >= 0) stay_on(s->core);
     uint64_t began = orr_ticks();
     orr_doze_begin(&s->doze);
@@ -60,7 +60,9 @@ static void *sleep_there(void *arg)
 /* blocktime: what the setting says. */
 static void begin(struct sleeper *s, const char *blocktime, int64_t timeout_ns, int core)
 {
-    *s = (struct sleeper){ .word = &word, .dozing = &dozing, .timeout_ns = timeout_ns, .core = core };
+    *s = (struct sleeper){
+        .word = &word, .dozing = &dozing, .pollers = &pollers, .timeout_ns = timeout_ns, .core = core
+    };
     setenv("ORRERY_BLOCKTIME", blocktime, 1);
     orr_doze_configure();
     atomic_store(&word, 0);
@@ -150,6 +152,26 @@ static void leaves_the_core(bool polls)
        (double)nap_ns / 1e6);
 }
 
+/* Main polls elsewhere, and only looks in now and then: two switches, which a message would have to wait for.
+ */
+static void leaves_it_to_pollers(void)
+{
+    cpu_set_t before;
+    struct sleeper s;
+    int core = first_core();
+    pthread_getaffinity_np(pthread_self(), sizeof before, &before);
+    atomic_store(&pollers, 1);
+    begin(&s, "60000", -1, core);
+    bool dozes = becomes(&dozing, 1, 5000);
+    stay_on(core);
+    for (int i = 0; i < 50 && atomic_load(&dozing); i++) usleep(300); /* less than the first nap */
+    bool leaves = !atomic_load(&dozing);
+    end(&s);
+    atomic_store(&pollers, 0);
+    pthread_setaffinity_np(pthread_self(), sizeof before, &before);
+    ok(dozes && leaves && s.doze.nap_ns > 0, "beside one that polls it naps as soon as another had the core");
+}
+
 /* ---- at a bell ---- */
 
 static struct orr_bell bell;
@@ -186,6 +208,7 @@ int main(void)
     one_at_a_time();
     leaves_the_core(false);
     leaves_the_core(true);
+    leaves_it_to_pollers();
     ring_is_seen();
     return done_testing();
 }
