@@ -143,6 +143,50 @@ static void crashes(void)
     starpu_task_wait_for_all();
 }
 
+/* Rank 0 has all of the work and lends it; the rank that this names dies in one of the tasks. */
+static int dies_in_task = -1;
+
+static void fatal_func(void *buffers[], void *arg)
+{
+    static atomic_int ran;
+    (void)arg;
+    ++*(int *)STARPU_VARIABLE_GET_PTR(buffers[0]);
+    nap_ms(3);
+    if (my_rank != dies_in_task || atomic_fetch_add(&ran, 1) != 10) return;
+    event();
+    raise(SIGKILL);
+}
+static struct starpu_codelet fatal_cl = {
+    .cpu_funcs = { fatal_func }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "fatal"
+};
+
+static void lend_and_die(int who)
+{
+    enum { TASKS = 600 };
+    static int v[TASKS];
+    static starpu_data_handle_t h[TASKS];
+    dies_in_task = who;
+    for (int i = 0; i < TASKS; i++) {
+        starpu_variable_data_register(&h[i], my_rank == 0 ? STARPU_MAIN_RAM : -1,
+                                      my_rank == 0 ? (uintptr_t)&v[i] : 0, sizeof v[i]);
+        starpu_mpi_data_register(h[i], 200 + i, 0);
+    }
+    for (int i = 0; i < TASKS; i++)
+        if (starpu_mpi_task_insert(MPI_COMM_WORLD, &fatal_cl, STARPU_RW, h[i], 0)) _exit(9);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    for (int i = 0; i < TASKS; i++) starpu_data_unregister(h[i]);
+}
+
+static void borrower_dies(void)
+{
+    lend_and_die(1);
+}
+
+static void lender_dies(void)
+{
+    lend_and_die(0);
+}
+
 static void stopped(void)
 {
     if (my_rank != 1) wait_in_vain();
@@ -638,6 +682,8 @@ static const struct {
 } cases[] = {
     { "killed", killed },
     { "crashes", crashes },
+    { "borrower_dies", borrower_dies },
+    { "lender_dies", lender_dies },
     { "stopped", stopped },
     { "leaves", leaves },
     { "leaves_at_once", leaves_at_once },
@@ -899,6 +945,14 @@ UNUSED static void dying(void)
     ends_within(5, "a kernel of a rank crashes");
     said(lines_with("orrery[rank 1]: error: SIGSEGV", "in task fatal") == 1,
          "that rank names itself, the signal and the task");
+    run("borrower_dies", recovery, "ORRERY_MPI_LEND", "1");
+    said(got.after_event < 5 * slack && got.left == 0 && count("EVENT") == 1 &&
+             lines_with("rank 0]", "rank 1 is gone") == 1,
+         "a rank is killed in a task that it borrowed: the others end");
+    run("lender_dies", recovery, "ORRERY_MPI_LEND", "1");
+    said(got.after_event < 5 * slack && got.left == 0 && count("EVENT") == 1 &&
+             lines_with("rank 1]", "rank 0 is gone") == 1,
+         "a rank is killed while others have tasks of it: they end");
     run("stopped", NULL, NULL, NULL);
     ends_within(5, "a rank is stopped for ever");
     said(lines_with("rank 0]", "rank 1 is gone") == 1 && lines_with("rank 2]", "rank 1 is gone") == 1,
