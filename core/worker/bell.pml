@@ -15,7 +15,7 @@
  * to take them. That it wakes up by itself after a while is left out.
  *
  * MUTANTS: -DNO_LAST_LOOK -DNO_GIVE_BACK -DNO_AGAIN,-DPASSERS=1 -DAGAIN_UNLOCKED,-DPASSERS=1,-DMESSAGES=2 -DLOOK_TAKES_ONE -DSEEN_LATE -DGIVE_BACK_FIRST -DCALLER,-DCALL_WORD_LAST -DLOOK_BEFORE_WISH -DATTENDANT,-DRING_ONE_KIND -DATTENDANT,-DATTEND_LATE -DDOZING,-DSEEN_AFTER_LOOKERS
- * SIZES: -DPASSERS=1,-DMESSAGES=2 -DMESSAGES=3 -DSENDERS=2,-DMESSAGES=2 -DCALLER,-DMESSAGES=2 -DATTENDANT -DDOZING,-DMESSAGES=2
+ * SIZES: -DPASSERS=1,-DMESSAGES=2 -DMESSAGES=3 -DSENDERS=2,-DMESSAGES=2 -DCALLER,-DMESSAGES=2 -DATTENDANT -DATTENDANT,-DDOZING -DDOZING,-DMESSAGES=2
  */
 #ifdef ATTENDANT /* one listener, which may lose its wish by a thread that comes by */
 #define LISTENERS 1
@@ -149,7 +149,7 @@ active [SENDERS] proctype sender()
               rings++;
 #ifdef DOZING
               if
-              :: dozing -> goto rung /* that one sees it */
+              :: atomic { dozing -> skip WOKE }; goto rung /* that one sees it */
               :: else
               fi;
 #endif

@@ -3,10 +3,10 @@
  *
  * A thread that dozes yields its core every few microseconds. If another thread ran there for long, or each
  * time, or once while one polls, it sleeps for a millisecond, then tries again, each time after
- * twice as long: to try costs that one a few microseconds, and who wakes this one meanwhile may wait until
- * the other has had its slice. So that goes on from one time of idleness to the next, until it dozed for a
- * while undisturbed. A yield alone may take long, too, where the system has the core from a hypervisor: so it
- * is asked whether another thread ran. */
+ * twice as long: to try costs that one a few microseconds, and who wakes this one meanwhile, or another that
+ * sleeps at the same bell, may wait until the other has had its slice. So that goes on from one time of
+ * idleness to the next, until it dozed for a while undisturbed. A yield alone may take long, too, where the
+ * system has the core from a hypervisor: so it is asked whether another thread ran. */
 #include "core/worker/doze.h"
 
 #include <sched.h>

@@ -16,8 +16,8 @@
 #include "core/base/thread.h"
 #include "mpi/value/borrow.h"
 
-/* How often it looks: when workers are about to run dry; at least. */
-enum { LOOK_DRY_NS = 150000, LOOK_SELDOM_NS = 4000000, LATELY = 4 };
+/* How often it looks when workers are about to run dry. */
+enum { LOOK_DRY_NS = 150000, LATELY = 4 };
 /* And how often it lets workers say that they are idle, which costs each of them some us: the less often the
  * longer nothing has come of it. */
 enum { TOLD_EVERY_NS = 1000000, TOLD_SELDOM_NS = 32000000 };
@@ -41,6 +41,13 @@ uint64_t orr_appetite_gap_ns(const struct orr_appetite *a)
     if (a->answer_ns > gap) gap = a->answer_ns;
     /* of tasks that long one may just have been an exception, and who never asks never learns */
     return gap < ORR_HUNGRY_GAP_MOST_NS ? (uint64_t)gap : ORR_HUNGRY_GAP_MOST_NS;
+}
+
+uint64_t orr_appetite_rest_ns(const struct orr_appetite *a)
+{
+    if (a->length_ns <= 0 || a->length_ns >= ORR_HUNGRY_GAP_NS) return ORR_HUNGRY_LOOK_NS;
+    double ns = (double)ORR_HUNGRY_LOOK_NS * ORR_HUNGRY_GAP_NS / a->length_ns;
+    return ns < ORR_HUNGRY_LOOK_MOST_NS ? (uint64_t)ns : ORR_HUNGRY_LOOK_MOST_NS;
 }
 
 void orr_appetite_worked(struct orr_appetite *a, double busy_ns, uint64_t run)
@@ -145,13 +152,13 @@ static void be_told(struct orr_hungry *g, uint64_t now_ns)
 /* For how long nothing need be looked at, unless it is nudged. */
 static int64_t rest_ns(const struct orr_appetite *a, const struct orr_lend_look *look, uint64_t now_ns)
 {
-    if (look->workers == 0) return LOOK_SELDOM_NS;
+    if (look->workers == 0) return ORR_HUNGRY_LOOK_NS;
     if (look->idle == 0 && a->giver >= 0 && look->backlog == 0)
         return a->length_ns / 2 > LOOK_DRY_NS ? (int64_t)a->length_ns / 2 : LOOK_DRY_NS;
-    if (look->idle == 0) return LOOK_SELDOM_NS;
+    if (look->idle == 0) return (int64_t)orr_appetite_rest_ns(a);
     uint64_t gap = orr_appetite_gap_ns(a), ns = gap > look->idle_ns ? gap - look->idle_ns : gap;
     if (a->not_before_ns > now_ns + ns) ns = a->not_before_ns - now_ns;
-    return ns < LOOK_SELDOM_NS ? (int64_t)ns : LOOK_SELDOM_NS;
+    return ns < ORR_HUNGRY_LOOK_NS ? (int64_t)ns : ORR_HUNGRY_LOOK_NS;
 }
 
 /* Returns how long it rests then. */
