@@ -25,36 +25,8 @@
 #include <starpu_simgrid_wrap.h>
 #include <schedulers/starpu_scheduler_toolbox.h>
 
-#include <string.h>
-#include <unistd.h>
-
+#include "tests/heard.h"
 #include "tests/tap.h"
-
-static FILE *said;
-static int terminal;
-
-static void listen_to_stderr(void)
-{
-    said = tmpfile();
-    fflush(stderr);
-    terminal = dup(STDERR_FILENO);
-    if (said) dup2(fileno(said), STDERR_FILENO);
-}
-
-/* How often the text was said since listen_to_stderr(). */
-static int times_said(const char *text)
-{
-    char line[1024];
-    int n = 0;
-    fflush(stderr);
-    dup2(terminal, STDERR_FILENO);
-    close(terminal);
-    if (!said) return -1;
-    rewind(said);
-    while (fgets(line, sizeof line, said)) n += strstr(line, text) != NULL;
-    fclose(said);
-    return n;
-}
 
 static void prepare_libraries(void)
 {

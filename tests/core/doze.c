@@ -152,8 +152,7 @@ static void leaves_the_core(bool polls)
        (double)nap_ns / 1e6);
 }
 
-/* Main polls elsewhere, and only looks in now and then: two switches, which a message would have to wait for.
- */
+/* Main looks in now and then: two switches each, which who polls for a message would have to wait for. */
 static void leaves_it_to_pollers(void)
 {
     cpu_set_t before;

@@ -6,8 +6,8 @@
  * decide (hypervisor_strategies.c), misuse (hypervisor_misuse.c).
  */
 #include <sc_hypervisor.h>
-#include <stdio.h>
 
+#include "tests/heard.h"
 #include "tests/helper.h"
 
 enum { WORKERS = 4 };
@@ -50,34 +50,6 @@ static void callbacks_under_way(void)
     starpu_sched_ctx_delete(ctx);
     starpu_shutdown();
     sc_hypervisor_shutdown();
-}
-
-/* ---- what the library says meanwhile ---- */
-
-static FILE *said;
-static int saved_stderr;
-
-static void listen_to_stderr(void)
-{
-    said = tmpfile();
-    fflush(stderr);
-    saved_stderr = dup(STDERR_FILENO);
-    dup2(fileno(said), STDERR_FILENO);
-}
-
-/* How many errors were printed since; the first three are shown. */
-static int errors_heard(void)
-{
-    char line[512];
-    int errors = 0;
-    fflush(stderr);
-    dup2(saved_stderr, STDERR_FILENO);
-    close(saved_stderr);
-    rewind(said);
-    while (fgets(line, sizeof line, said))
-        if (strstr(line, "error") && errors++ < 3) diag("%s", line);
-    fclose(said);
-    return errors;
 }
 
 /* ---- a strategy that still thinks of a context that has left ---- */
@@ -128,7 +100,7 @@ static int errors_of(void (*callback)(unsigned, int, struct starpu_task *, uint3
     starpu_task_wait_for_all();
     starpu_shutdown();
     sc_hypervisor_shutdown();
-    return errors_heard();
+    return times_said("error");
 }
 
 static void left_while_thinking(void)
@@ -168,7 +140,7 @@ static void resizes_under_way(void)
     starpu_sched_ctx_delete(lasting);
     starpu_shutdown();
     sc_hypervisor_shutdown();
-    int errors = errors_heard();
+    int errors = times_said("error");
     ok(!bad, "contexts come and go while workers are moved");
     is_int(errors, 0, "and the library does not complain about its own resizes");
 }
