@@ -68,19 +68,40 @@ void orr_lend_look(struct orr_lend_look *out, uint64_t longer_than_ns)
     if (orr_load_seq(&orr_parking.paused)) out->workers = out->idle = out->hungry = 0;
 }
 
-_Atomic(_Atomic uint32_t *) orr_lend_told_idle;
+/* ---- who is told of idle workers ---- */
 
-void orr_lend_tell_idle(_Atomic uint32_t *futex)
+_Atomic(_Atomic uint32_t *) orr_lend_idle_futex;
+static struct {
+    _Atomic uint64_t idle_ns, every_ns; /* as asked for */
+    _Atomic uint64_t told_ns;           /* as orr_lend_told_idle_ns */
+} idle_tell;
+
+void orr_lend_tell_idle(_Atomic uint32_t *futex, uint64_t idle_ns, uint64_t every_ns)
 {
-    orr_store_release(&orr_lend_told_idle, futex);
+    orr_store_relaxed(&idle_tell.idle_ns, idle_ns);
+    orr_store_relaxed(&idle_tell.every_ns, every_ns);
+    if (!orr_load_relaxed(&orr_lend_idle_futex)) orr_store_relaxed(&idle_tell.told_ns, orr_clock_ns());
+    orr_store_release(&orr_lend_idle_futex, futex);
 }
 
-void orr_lend_say_idle(void)
+uint64_t orr_lend_told_idle_ns(void)
 {
-    _Atomic uint32_t *futex = orr_exchange_acq_rel(&orr_lend_told_idle, NULL);
-    if (!futex) return;
+    return orr_load_acquire(&idle_tell.told_ns);
+}
+
+int64_t orr_lend_say_idle_slow(const struct orr_worker *w)
+{
+    _Atomic uint32_t *futex = orr_load_acquire(&orr_lend_idle_futex);
+    uint64_t told_ns = orr_load_acquire(&idle_tell.told_ns), since_ns = orr_load_relaxed(&w->idle_since_ns);
+    if (!futex || since_ns <= told_ns || !can_serve(w)) return -1;
+    uint64_t now_ns = orr_clock_ns(), due_ns = since_ns + orr_load_relaxed(&idle_tell.idle_ns),
+             next_ns = told_ns + orr_load_relaxed(&idle_tell.every_ns);
+    if (due_ns < next_ns) due_ns = next_ns;
+    if (now_ns < due_ns) return (int64_t)(due_ns - now_ns);
+    if (!orr_cas_seq(&idle_tell.told_ns, &told_ns, now_ns)) return -1; /* another did */
     orr_add_acq_rel(futex, 1u);
     orr_futex_wake(futex, 1);
+    return -1;
 }
 
 /* ---- calling a worker ---- */

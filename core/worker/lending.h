@@ -31,9 +31,13 @@ struct orr_lend_look {
 };
 ORR_EXPORT void orr_lend_look(struct orr_lend_look *out, uint64_t longer_than_ns);
 
-/* When a worker next has nothing to do, and looked for a moment: counts *futex up and wakes who sleeps there;
- * once, for who asked last. NULL: nobody, though a worker may be about to: the word stays. Any thread. */
-ORR_EXPORT void orr_lend_tell_idle(_Atomic uint32_t *futex);
+/* When a worker has had nothing to do for idle_ns, from its next idleness on: counts *futex up and wakes who
+ * sleeps there. Once in a time of idleness, and every every_ns at most; for who asked last. NULL: nobody,
+ * though a worker may be about to: the word stays. Any thread. */
+ORR_EXPORT void orr_lend_tell_idle(_Atomic uint32_t *futex, uint64_t idle_ns, uint64_t every_ns);
+/* When one last did so (orr_clock_ns), or when orr_lend_tell_idle began to ask for it: idleness that began
+ * before is told no more. */
+ORR_EXPORT uint64_t orr_lend_told_idle_ns(void);
 
 /* A worker that comes by calls l->serve, once for several calls until then. Any thread. False: no worker can.
  */
@@ -55,12 +59,13 @@ ORR_EXPORT void orr_lend_refused(struct orr_task *t);
 /* Serves those who wait. On w's thread, between two tasks. */
 void orr_lend_serve(struct orr_worker *w);
 
-extern _Atomic(_Atomic uint32_t *) orr_lend_told_idle;
-void orr_lend_say_idle(void);
-/* By a worker that looked for something to do in vain. */
-static inline void orr_lend_is_idle(void)
+extern _Atomic(_Atomic uint32_t *) orr_lend_idle_futex;
+int64_t orr_lend_say_idle_slow(const struct orr_worker *w);
+/* By a worker that has nothing to do: tells who asked, if it is time. In how many ns it is; -1: it is to tell
+ * nobody. */
+static inline int64_t orr_lend_say_idle(const struct orr_worker *w)
 {
-    if (orr_unlikely(orr_load_relaxed(&orr_lend_told_idle) != NULL)) orr_lend_say_idle();
+    return orr_unlikely(orr_load_relaxed(&orr_lend_idle_futex) != NULL) ? orr_lend_say_idle_slow(w) : -1;
 }
 
 /* ---- guests ---- */

@@ -430,10 +430,16 @@ static void watch_end(struct orr_worker *w)
 
 /* ---- sleeping ---- */
 
+/* -1: never. */
+static int64_t sooner(int64_t a_ns, int64_t b_ns)
+{
+    return b_ns < 0 || (a_ns >= 0 && a_ns < b_ns) ? a_ns : b_ns;
+}
+
 static int64_t sleep_period_ns(const struct orr_worker *w, bool looks)
 {
-    int64_t period_ns = orr_tell_idle_period_ns(w);
-    return looks && (period_ns < 0 || period_ns > SENTRY_NS) ? SENTRY_NS : period_ns;
+    int64_t period_ns = sooner(orr_tell_idle_period_ns(w), orr_lend_say_idle(w));
+    return looks ? sooner(period_ns, SENTRY_NS) : period_ns;
 }
 
 /* The watchman's look; its flag is set again if it is to go on. With a task that it took, w is parked no more
@@ -530,13 +536,13 @@ static struct orr_task *park(struct orr_worker *w, uint32_t calls)
 static void wait_on_cond_locked(struct orr_worker *w)
 {
     struct timespec until;
-    int64_t period_ns = orr_tell_idle_period_ns(w);
+    int64_t period_ns = sleep_period_ns(w, false);
     if (period_ns < 0) {
         pthread_cond_wait(&w->sched_cond, &w->sched_mutex);
         return;
     }
     clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_nsec += period_ns; /* a few milliseconds */
+    until.tv_nsec += period_ns;
     until.tv_sec += until.tv_nsec / STARPU_NS_PER_S;
     until.tv_nsec %= STARPU_NS_PER_S;
     pthread_cond_timedwait(&w->sched_cond, &w->sched_mutex, &until);
@@ -605,7 +611,7 @@ static struct orr_task *look_briefly(struct orr_worker *w)
 static struct orr_task *search_and_park(struct orr_worker *w)
 {
     struct orr_task *t = NULL;
-    orr_lend_is_idle();
+    orr_lend_say_idle(w);
     orr_doze_begin(&w->doze);
     orr_add_seq(&orr_parking.searching, 1);
     while (!t && !must_leave(w)) {

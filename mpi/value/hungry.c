@@ -18,18 +18,17 @@
 
 /* How often it looks when workers are about to run dry. */
 enum { LOOK_DRY_NS = 150000, LATELY = 4 };
-/* And how often it lets workers say that they are idle, which costs each of them some us: the less often the
- * longer nothing has come of it. */
-enum { TOLD_EVERY_NS = 1000000, TOLD_SELDOM_NS = 32000000 };
+/* And how often workers say that they are idle: the less often the longer nothing has come of it. */
+enum { TOLD_EVERY_NS = 1000000, TOLD_SELDOM_NS = 16000000 };
 
 struct orr_hungry {
     struct orr_lend *lend;
     pthread_t thread;
-    _Atomic bool stop;            /* [atomic] */
-    struct orr_appetite appetite; /* the rest: [own: the thread] */
-    uint32_t *surplus;            /* by rank: what it said last */
-    bool *asked;                  /* by rank: its answer is to come */
-    uint64_t looked_ns, told_ns, told_every_ns;
+    _Atomic bool stop;                          /* [atomic] */
+    struct orr_appetite appetite;               /* the rest: [own: the thread] */
+    uint32_t *surplus;                          /* by rank: what it said last */
+    bool *asked;                                /* by rank: its answer is to come */
+    uint64_t looked_ns, told_ns, told_every_ns; /* told: when a worker last said that it is idle */
 };
 
 /* ---- rules ---- */
@@ -41,13 +40,6 @@ uint64_t orr_appetite_gap_ns(const struct orr_appetite *a)
     if (a->answer_ns > gap) gap = a->answer_ns;
     /* of tasks that long one may just have been an exception, and who never asks never learns */
     return gap < ORR_HUNGRY_GAP_MOST_NS ? (uint64_t)gap : ORR_HUNGRY_GAP_MOST_NS;
-}
-
-uint64_t orr_appetite_rest_ns(const struct orr_appetite *a)
-{
-    if (a->length_ns <= 0 || a->length_ns >= ORR_HUNGRY_GAP_NS) return ORR_HUNGRY_LOOK_NS;
-    double ns = (double)ORR_HUNGRY_LOOK_NS * ORR_HUNGRY_GAP_NS / a->length_ns;
-    return ns < ORR_HUNGRY_LOOK_MOST_NS ? (uint64_t)ns : ORR_HUNGRY_LOOK_MOST_NS;
 }
 
 void orr_appetite_worked(struct orr_appetite *a, double busy_ns, uint64_t run)
@@ -140,22 +132,25 @@ static int whom(struct orr_hungry *g)
     return orr_appetite_whom(&g->appetite, cl->rank, cl->size, g->surplus, g->asked);
 }
 
-/* The next worker that has nothing to do says so, unless one may have done just now. */
-static void be_told(struct orr_hungry *g, uint64_t now_ns)
+/* Workers that are to become idle say so: after a gap; or at once, where somebody gives. */
+static void be_told(struct orr_hungry *g)
 {
-    if (now_ns - g->told_ns < g->told_every_ns) return;
-    g->told_ns = now_ns;
-    if (g->told_every_ns < TOLD_SELDOM_NS) g->told_every_ns *= 2;
-    orr_lend_tell_idle(&g->lend->nudges);
+    uint64_t told_ns = orr_lend_told_idle_ns(),
+             idle_ns = g->appetite.giver >= 0 ? 0 : orr_appetite_gap_ns(&g->appetite);
+    if (told_ns != g->told_ns && g->told_every_ns < TOLD_SELDOM_NS) g->told_every_ns *= 2;
+    g->told_ns = told_ns;
+    orr_lend_tell_idle(&g->lend->nudges, idle_ns, g->told_every_ns);
 }
 
-/* For how long nothing need be looked at, unless it is nudged. */
-static int64_t rest_ns(const struct orr_appetite *a, const struct orr_lend_look *look, uint64_t now_ns)
+/* For how long nothing need be looked at, unless it is nudged. While all that are idle will say so, as while
+ * all are busy, that is long: each look disturbs a worker on whose core it is. */
+static int64_t rest_ns(const struct orr_hungry *g, const struct orr_lend_look *look, uint64_t now_ns)
 {
+    const struct orr_appetite *a = &g->appetite;
     if (look->workers == 0) return ORR_HUNGRY_LOOK_NS;
     if (look->idle == 0 && a->giver >= 0 && look->backlog == 0)
         return a->length_ns / 2 > LOOK_DRY_NS ? (int64_t)a->length_ns / 2 : LOOK_DRY_NS;
-    if (look->idle == 0) return (int64_t)orr_appetite_rest_ns(a);
+    if (look->idle == 0 || now_ns - look->idle_ns > g->told_ns) return ORR_HUNGRY_REST_NS;
     uint64_t gap = orr_appetite_gap_ns(a), ns = gap > look->idle_ns ? gap - look->idle_ns : gap;
     if (a->not_before_ns > now_ns + ns) ns = a->not_before_ns - now_ns;
     return ns < ORR_HUNGRY_LOOK_NS ? (int64_t)ns : ORR_HUNGRY_LOOK_NS;
@@ -167,7 +162,7 @@ static int64_t look_around(struct orr_hungry *g)
     struct orr_lend_look look;
     uint64_t now_ns = orr_clock_ns();
     hear_answers(g, now_ns);
-    be_told(g, now_ns); /* before it looks: who is idle by then is seen */
+    be_told(g); /* before it looks: who is idle by then is seen */
     orr_lend_look(&look, orr_appetite_gap_ns(&g->appetite));
     orr_appetite_worked(&g->appetite, (double)(look.workers - look.idle) * (double)(now_ns - g->looked_ns),
                         look.run);
@@ -176,7 +171,7 @@ static int64_t look_around(struct orr_hungry *g)
     uint32_t count = wish(g, &look, now_ns);
     int peer = count > 0 ? whom(g) : -1;
     if (peer >= 0) orr_borrow_ask(g->lend, peer, count);
-    return rest_ns(&g->appetite, &look, now_ns);
+    return rest_ns(g, &look, now_ns);
 }
 
 static void *run(void *hungry)
@@ -184,12 +179,14 @@ static void *run(void *hungry)
     struct orr_hungry *g = hungry;
     orr_thread_is_internal();
     g->looked_ns = orr_clock_ns();
+    orr_lend_tell_idle(&g->lend->nudges, ORR_HUNGRY_GAP_NS, g->told_every_ns);
+    g->told_ns = orr_lend_told_idle_ns();
     for (;;) {
         uint32_t nudges = orr_load_acquire(&g->lend->nudges);
         if (orr_load_acquire(&g->stop)) break;
         orr_futex_wait(&g->lend->nudges, nudges, look_around(g));
     }
-    orr_lend_tell_idle(NULL);
+    orr_lend_tell_idle(NULL, 0, 0);
     return NULL;
 }
 

@@ -22,7 +22,7 @@ enum {
     ORR_HUNGRY_GAP_MOST_NS = 20000000,
     ORR_HUNGRY_PAUSE_MOST_NS = 256000000,
     ORR_HUNGRY_LOOK_NS = 4000000,
-    ORR_HUNGRY_LOOK_MOST_NS = 32000000,
+    ORR_HUNGRY_REST_NS = 32000000,
     ORR_HUNGRY_QUICK = 4
 };
 
@@ -45,10 +45,6 @@ void orr_appetite_worked(struct orr_appetite *a, double busy_ns, uint64_t run);
 /* An answer came, after so long: given tasks by peer. */
 void orr_appetite_answered(struct orr_appetite *a, int peer, uint32_t given, uint64_t after_ns,
                            uint64_t now_ns);
-/* How long nothing is looked at while all workers are busy. Where tasks are shorter than a gap that is worth
- * a question each look disturbs many of them, and few are worth a loan: that a worker runs dry may be seen as
- * much later. */
-uint64_t orr_appetite_rest_ns(const struct orr_appetite *a);
 /* How long an answer is waited for before another rank is asked. */
 uint64_t orr_appetite_patience_ns(const struct orr_appetite *a);
 /* Whom this rank asks next; by rank: surplus, what it is known to have, and whether it was asked and has not

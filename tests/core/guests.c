@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Guests, which are tasks of another rank's: they go before tasks that became ready here meanwhile; a worker
- * that runs dry says so, once; and how long tasks take is known of codelets that lie side by side, by which
- * loans are judged. Threads: main submits; one worker, then two. Owns: nothing. Not here: loans
- * (tests/mpi/lending.c).
+ * that runs dry says so, when and as often as is asked for; and how long tasks take is known of codelets that
+ * lie side by side, by which loans are judged. Threads: main submits; one worker, then two. Owns: nothing.
+ * Not here: loans (tests/mpi/lending.c).
  */
 #include <pthread.h>
 #include <starpu.h>
 #include <starpu_scheduler.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
 #include "core/worker/lending.h"
 #include "core/worker/worker.h"
 #include "tests/helper.h"
@@ -125,27 +126,44 @@ static void stays_idle(void)
 
 /* ---- who runs dry says so ---- */
 
+enum { MS_NS = 1000000 };
+#define MINUTE_NS (UINT64_C(60000) * MS_NS)
 static _Atomic uint32_t said;
 
-static void says_idle_once(void)
+/* The worker runs a task; then some ms go by. */
+static void idle_again(unsigned ms)
+{
+    starpu_task_insert(&own_cl, 0);
+    starpu_task_wait_for_all();
+    usleep(ms * 1000);
+}
+
+static void says_it_is_idle(void)
 {
     orr_store_relaxed(&said, 0u);
     usleep(20000);
-    orr_lend_tell_idle(&said);
+    orr_lend_tell_idle(&said, 0, 0);
     usleep(20000);
     is_int((int)orr_load_acquire(&said), 0, "a worker that is idle already says nothing");
-    for (int i = 0; i < 4; i++) {
-        starpu_task_insert(&own_cl, 0);
-        starpu_task_wait_for_all();
-        usleep(5000);
-    }
-    is_int((int)orr_load_acquire(&said), 1, "one that becomes so says it once, however often");
-    orr_lend_tell_idle(&said);
-    orr_lend_tell_idle(NULL);
-    starpu_task_insert(&own_cl, 0);
-    starpu_task_wait_for_all();
-    usleep(5000);
-    is_int((int)orr_load_acquire(&said), 1, "and nothing to who does not want to hear it any more");
+    idle_again(5);
+    usleep(20000);
+    is_int((int)orr_load_acquire(&said), 1, "one that becomes so says it, once");
+    uint64_t told_ns = orr_lend_told_idle_ns();
+    orr_lend_tell_idle(&said, 0, 10 * MINUTE_NS);
+    for (int i = 0; i < 4; i++) idle_again(4);
+    ok(orr_load_acquire(&said) == 1 && orr_lend_told_idle_ns() == told_ns,
+       "not more often than is asked for");
+    enum { LATE_MS = 40 };
+    orr_lend_tell_idle(&said, LATE_MS * MS_NS, 0);
+    uint64_t before_ns = orr_clock_ns();
+    idle_again(4);
+    for (int ms = 0; orr_load_acquire(&said) == 1 && ms < 2000; ms++) usleep(1000);
+    ok(orr_load_acquire(&said) == 2 && orr_lend_told_idle_ns() - before_ns >= LATE_MS * MS_NS,
+       "and when it has been idle for so long, asleep");
+    orr_lend_tell_idle(&said, 0, 0);
+    orr_lend_tell_idle(NULL, 0, 0);
+    idle_again(4);
+    is_int((int)orr_load_acquire(&said), 2, "and nothing to who does not want to hear it any more");
 }
 
 /* ---- how long tasks take ---- */
@@ -184,7 +202,7 @@ int main(void)
 {
     if (!start(1)) skip_all("no runtime");
     guests_go_first();
-    says_idle_once();
+    says_it_is_idle();
     durations_are_known();
     starpu_shutdown();
     if (start(2)) {

@@ -256,10 +256,6 @@ static void rules(void)
     is_int((int)orr_appetite_gap_ns(&a), 3 * MS / 10, "a gap of less than 0.3 ms is none");
     orr_appetite_worked(&a, 10.0 * MS, 1);
     ok(orr_appetite_gap_ns(&a) == 10 * MS, "nor is one shorter than a task");
-    const struct orr_appetite brief = { .length_ns = 20000 };
-    ok(orr_appetite_rest_ns(&a) == ORR_HUNGRY_LOOK_NS &&
-           orr_appetite_rest_ns(&brief) == ORR_HUNGRY_LOOK_MOST_NS,
-       "where tasks are brief it looks less often");
     struct orr_appetite once = a;
     orr_appetite_worked(&once, 5000.0 * MS, 2);
     ok(orr_appetite_gap_ns(&once) == ORR_HUNGRY_GAP_MOST_NS,
