@@ -84,6 +84,13 @@ void orr_appetite_answered(struct orr_appetite *a, int peer, uint32_t given, uin
     a->not_before_ns = now_ns + a->pause_ns;
 }
 
+uint32_t orr_appetite_wish(const struct orr_appetite *a, const struct orr_lend_look *look, uint32_t borrowed)
+{
+    uint32_t enough = ORR_HUNGRY_AHEAD * look->workers;
+    if (a->giver < 0) return look->hungry > borrowed ? look->hungry - borrowed : 0;
+    return borrowed < enough && look->backlog == 0 ? enough + look->workers - borrowed : 0;
+}
+
 int orr_appetite_whom(const struct orr_appetite *a, int rank, int size, const uint32_t *surplus,
                       const bool *asked)
 {
@@ -111,18 +118,14 @@ static void hear_answers(struct orr_hungry *g, uint64_t now_ns)
     }
 }
 
-/* For how many tasks to ask now; 0: it does not. */
 static uint32_t wish(struct orr_hungry *g, const struct orr_lend_look *look, uint64_t now_ns)
 {
     struct orr_lend *l = g->lend;
     orr_spin_lock(&l->lock);
-    uint32_t borrowed = l->borrowed, most = 2 * look->workers;
+    uint32_t borrowed = l->borrowed;
     orr_spin_unlock(&l->lock);
-    if (orr_borrow_awaits(l, orr_appetite_patience_ns(&g->appetite)) || now_ns < g->appetite.not_before_ns ||
-        borrowed >= most)
-        return 0;
-    if (g->appetite.giver < 0) return look->hungry > borrowed ? look->hungry - borrowed : 0;
-    return borrowed < look->workers && look->backlog == 0 ? most - borrowed : 0;
+    bool awaits = orr_borrow_awaits(l, orr_appetite_patience_ns(&g->appetite));
+    return awaits || now_ns < g->appetite.not_before_ns ? 0 : orr_appetite_wish(&g->appetite, look, borrowed);
 }
 
 static int whom(struct orr_hungry *g)

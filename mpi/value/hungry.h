@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct orr_lend;
+struct orr_lend_look;
 
 /* From now on l asks. 0, -ENOMEM or -EAGAIN (no thread). */
 int orr_hungry_start(struct orr_lend *l);
@@ -23,7 +24,8 @@ enum {
     ORR_HUNGRY_PAUSE_MOST_NS = 256000000,
     ORR_HUNGRY_LOOK_NS = 4000000,
     ORR_HUNGRY_REST_NS = 32000000,
-    ORR_HUNGRY_QUICK = 4
+    ORR_HUNGRY_QUICK = 4,
+    ORR_HUNGRY_AHEAD = 2
 };
 
 /* What the thread knows. Zero at first, but giver -1. */
@@ -47,6 +49,9 @@ void orr_appetite_answered(struct orr_appetite *a, int peer, uint32_t given, uin
                            uint64_t now_ns);
 /* How long an answer is waited for before another rank is asked. */
 uint64_t orr_appetite_patience_ns(const struct orr_appetite *a);
+/* For how many tasks to ask, where so many are borrowed, on the way or here; 0: not now. Who gives may be in
+ * a task when it is asked: meanwhile each worker has ORR_HUNGRY_AHEAD, of which it runs one. */
+uint32_t orr_appetite_wish(const struct orr_appetite *a, const struct orr_lend_look *look, uint32_t borrowed);
 /* Whom this rank asks next; by rank: surplus, what it is known to have, and whether it was asked and has not
  * answered. -1: nobody is left. */
 int orr_appetite_whom(const struct orr_appetite *a, int rank, int size, const uint32_t *surplus,

@@ -256,6 +256,18 @@ static void rules(void)
     is_int((int)orr_appetite_gap_ns(&a), 3 * MS / 10, "a gap of less than 0.3 ms is none");
     orr_appetite_worked(&a, 10.0 * MS, 1);
     ok(orr_appetite_gap_ns(&a) == 10 * MS, "nor is one shorter than a task");
+    struct orr_lend_look look = { .workers = 2, .idle = 2, .hungry = 1 };
+    is_int((int)orr_appetite_wish(&a, &look, 0), 1,
+           "who was given nothing asks for workers that idle for long");
+    is_int((int)orr_appetite_wish(&a, &look, 1), 0, "unless it has borrowed as many");
+    look.hungry = look.idle = 0;
+    a.giver = 1;
+    is_int((int)orr_appetite_wish(&a, &look, 3), 3,
+           "who is given asks again while its workers are in the last");
+    is_int((int)orr_appetite_wish(&a, &look, 4), 0, "not while one more waits for each of them");
+    look.backlog = 1;
+    is_int((int)orr_appetite_wish(&a, &look, 0), 0, "nor where it has tasks itself");
+    a.giver = -1;
     struct orr_appetite once = a;
     orr_appetite_worked(&once, 5000.0 * MS, 2);
     ok(orr_appetite_gap_ns(&once) == ORR_HUNGRY_GAP_MOST_NS,
