@@ -74,6 +74,7 @@ _Atomic(_Atomic uint32_t *) orr_lend_idle_futex;
 static struct {
     _Atomic uint64_t idle_ns, every_ns; /* as asked for */
     _Atomic uint64_t told_ns;           /* as orr_lend_told_idle_ns */
+    _Atomic uint32_t telling;           /* workers that may be about to */
 } idle_tell;
 
 void orr_lend_tell_idle(_Atomic uint32_t *futex, uint64_t idle_ns, uint64_t every_ns)
@@ -81,7 +82,8 @@ void orr_lend_tell_idle(_Atomic uint32_t *futex, uint64_t idle_ns, uint64_t ever
     orr_store_relaxed(&idle_tell.idle_ns, idle_ns);
     orr_store_relaxed(&idle_tell.every_ns, every_ns);
     if (!orr_load_relaxed(&orr_lend_idle_futex)) orr_store_relaxed(&idle_tell.told_ns, orr_clock_ns());
-    orr_store_release(&orr_lend_idle_futex, futex);
+    orr_store_seq(&orr_lend_idle_futex, futex); /* pairs with orr_lend_say_idle_slow */
+    while (!futex && orr_load_seq(&idle_tell.telling) > 0) sched_yield();
 }
 
 uint64_t orr_lend_told_idle_ns(void)
@@ -89,19 +91,38 @@ uint64_t orr_lend_told_idle_ns(void)
     return orr_load_acquire(&idle_tell.told_ns);
 }
 
+/* When w is to say that it is idle; 0: in this time of idleness no more. */
+static uint64_t say_at_ns(const struct orr_worker *w, uint64_t told_ns)
+{
+    uint64_t since_ns = orr_load_relaxed(&w->idle_since_ns);
+    if (since_ns <= told_ns || !can_serve(w)) return 0;
+    uint64_t idle_long_ns = since_ns + orr_load_relaxed(&idle_tell.idle_ns),
+             next_ns = told_ns + orr_load_relaxed(&idle_tell.every_ns);
+    return idle_long_ns > next_ns ? idle_long_ns : next_ns;
+}
+
+/* Another may say so first, with a time before w became idle: then it is w's turn again. */
+static int64_t say_idle(const struct orr_worker *w, _Atomic uint32_t *futex)
+{
+    uint64_t at_ns, told_ns = orr_load_acquire(&idle_tell.told_ns);
+    while ((at_ns = say_at_ns(w, told_ns)) > 0) {
+        uint64_t now_ns = orr_clock_ns();
+        if (now_ns < at_ns) return (int64_t)(at_ns - now_ns);
+        if (!orr_cas_seq(&idle_tell.told_ns, &told_ns, now_ns)) continue;
+        orr_add_acq_rel(futex, 1u);
+        orr_futex_wake(futex, 1);
+        break;
+    }
+    return -1;
+}
+
 int64_t orr_lend_say_idle_slow(const struct orr_worker *w)
 {
-    _Atomic uint32_t *futex = orr_load_acquire(&orr_lend_idle_futex);
-    uint64_t told_ns = orr_load_acquire(&idle_tell.told_ns), since_ns = orr_load_relaxed(&w->idle_since_ns);
-    if (!futex || since_ns <= told_ns || !can_serve(w)) return -1;
-    uint64_t now_ns = orr_clock_ns(), due_ns = since_ns + orr_load_relaxed(&idle_tell.idle_ns),
-             next_ns = told_ns + orr_load_relaxed(&idle_tell.every_ns);
-    if (due_ns < next_ns) due_ns = next_ns;
-    if (now_ns < due_ns) return (int64_t)(due_ns - now_ns);
-    if (!orr_cas_seq(&idle_tell.told_ns, &told_ns, now_ns)) return -1; /* another did */
-    orr_add_acq_rel(futex, 1u);
-    orr_futex_wake(futex, 1);
-    return -1;
+    orr_add_seq(&idle_tell.telling, 1u);
+    _Atomic uint32_t *futex = orr_load_seq(&orr_lend_idle_futex);
+    int64_t ns = futex ? say_idle(w, futex) : -1;
+    orr_sub_seq(&idle_tell.telling, 1u);
+    return ns;
 }
 
 /* ---- calling a worker ---- */

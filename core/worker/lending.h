@@ -32,8 +32,8 @@ struct orr_lend_look {
 ORR_EXPORT void orr_lend_look(struct orr_lend_look *out, uint64_t longer_than_ns);
 
 /* When a worker has had nothing to do for idle_ns, from its next idleness on: counts *futex up and wakes who
- * sleeps there. Once in a time of idleness, and every every_ns at most; for who asked last. NULL: nobody,
- * though a worker may be about to: the word stays. Any thread. */
+ * sleeps there. Once in a time of idleness, and every every_ns at most; for who asked last. NULL: nobody from
+ * then on; waits for a worker that is doing so. Any thread. */
 ORR_EXPORT void orr_lend_tell_idle(_Atomic uint32_t *futex, uint64_t idle_ns, uint64_t every_ns);
 /* When one last did so (orr_clock_ns), or when orr_lend_tell_idle began to ask for it: idleness that began
  * before is told no more. */

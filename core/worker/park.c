@@ -325,12 +325,13 @@ static struct orr_task *search(struct orr_worker *w, uint32_t *calls_out)
         sched_yield();
         uint64_t now = orr_ticks();
         note_yield(w, now - before);
-        if (again)
+        if (again) {
+            orr_lend_say_idle(w); /* it may go on so for long */
             until = now + search_ticks;
-        else if (now - before > is_long || now > until)
-            return NULL;
-        else if (now - before > is_switch && orr_load_relaxed(&orr_bell_lookers) > 0)
-            return NULL;
+            continue;
+        }
+        if (now - before > is_long || now > until) return NULL;
+        if (now - before > is_switch && orr_load_relaxed(&orr_bell_lookers) > 0) return NULL;
     }
 }
 
@@ -533,10 +534,9 @@ static struct orr_task *park(struct orr_worker *w, uint32_t calls)
     return t;
 }
 
-static void wait_on_cond_locked(struct orr_worker *w)
+static void wait_on_cond_locked(struct orr_worker *w, int64_t period_ns)
 {
     struct timespec until;
-    int64_t period_ns = sleep_period_ns(w, false);
     if (period_ns < 0) {
         pthread_cond_wait(&w->sched_cond, &w->sched_mutex);
         return;
@@ -551,11 +551,12 @@ static void wait_on_cond_locked(struct orr_worker *w)
 void orr_sleep_on_cond_locked(struct orr_worker *w, bool counted)
 {
     if (w->keep_awake || orr_load_seq(&w->local_count) > 0 || must_leave(w)) return;
+    int64_t period_ns = sleep_period_ns(w, false);
     w->sleeping_on_cond = true;
-    w->sleeps += orr_tell_idle_period_ns(w) < 0; /* it is woken by others */
+    w->sleeps += period_ns < 0; /* it is woken by others */
     w->counted_parked = counted;
     orr_sleep_begin(w);
-    wait_on_cond_locked(w);
+    wait_on_cond_locked(w, period_ns);
     orr_sleep_end(w);
     w->sleeping_on_cond = false;
 }

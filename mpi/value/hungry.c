@@ -19,7 +19,7 @@
 /* How often it looks when workers are about to run dry. */
 enum { LOOK_DRY_NS = 150000, LATELY = 4 };
 /* And how often workers say that they are idle: the less often the longer nothing has come of it. */
-enum { TOLD_EVERY_NS = 1000000, TOLD_SELDOM_NS = 16000000 };
+enum { TOLD_EVERY_NS = 1000000, TOLD_SELDOM_NS = 4000000 };
 
 struct orr_hungry {
     struct orr_lend *lend;
@@ -118,13 +118,18 @@ static void hear_answers(struct orr_hungry *g, uint64_t now_ns)
     }
 }
 
-static uint32_t wish(struct orr_hungry *g, const struct orr_lend_look *look, uint64_t now_ns)
+static uint32_t borrowed_now(struct orr_lend *l)
 {
-    struct orr_lend *l = g->lend;
     orr_spin_lock(&l->lock);
     uint32_t borrowed = l->borrowed;
     orr_spin_unlock(&l->lock);
-    bool awaits = orr_borrow_awaits(l, orr_appetite_patience_ns(&g->appetite));
+    return borrowed;
+}
+
+static uint32_t wish(struct orr_hungry *g, const struct orr_lend_look *look, uint32_t borrowed,
+                     uint64_t now_ns)
+{
+    bool awaits = orr_borrow_awaits(g->lend, orr_appetite_patience_ns(&g->appetite));
     return awaits || now_ns < g->appetite.not_before_ns ? 0 : orr_appetite_wish(&g->appetite, look, borrowed);
 }
 
@@ -146,17 +151,24 @@ static void be_told(struct orr_hungry *g)
 }
 
 /* For how long nothing need be looked at, unless it is nudged. While all that are idle will say so, as while
- * all are busy, that is long: each look disturbs a worker on whose core it is. */
-static int64_t rest_ns(const struct orr_hungry *g, const struct orr_lend_look *look, uint64_t now_ns)
+ * all are busy, that is long: each look disturbs a worker on whose core it is. While tasks are borrowed it is
+ * not: workers that are paused give them back. */
+static uint64_t rest_ns(const struct orr_hungry *g, const struct orr_lend_look *look, uint32_t borrowed,
+                        uint64_t now_ns)
 {
     const struct orr_appetite *a = &g->appetite;
-    if (look->workers == 0) return ORR_HUNGRY_LOOK_NS;
-    if (look->idle == 0 && a->giver >= 0 && look->backlog == 0)
-        return a->length_ns / 2 > LOOK_DRY_NS ? (int64_t)a->length_ns / 2 : LOOK_DRY_NS;
-    if (look->idle == 0 || now_ns - look->idle_ns > g->told_ns) return ORR_HUNGRY_REST_NS;
-    uint64_t gap = orr_appetite_gap_ns(a), ns = gap > look->idle_ns ? gap - look->idle_ns : gap;
-    if (a->not_before_ns > now_ns + ns) ns = a->not_before_ns - now_ns;
-    return ns < ORR_HUNGRY_LOOK_NS ? (int64_t)ns : ORR_HUNGRY_LOOK_NS;
+    uint64_t gap = orr_appetite_gap_ns(a), rest = gap > look->idle_ns ? gap - look->idle_ns : gap,
+             most = ORR_HUNGRY_LOOK_NS;
+    if (look->workers == 0) return most;
+    if (look->idle == 0 && a->giver >= 0 && look->backlog == 0) {
+        rest = a->length_ns / 2 > LOOK_DRY_NS ? (uint64_t)a->length_ns / 2 : LOOK_DRY_NS;
+    } else if (look->idle == 0 || now_ns - look->idle_ns > g->told_ns) {
+        rest = ORR_HUNGRY_REST_NS;
+        if (borrowed == 0) most = ORR_HUNGRY_REST_NS;
+    } else if (a->not_before_ns > now_ns + rest) {
+        rest = a->not_before_ns - now_ns;
+    }
+    return rest < most ? rest : most;
 }
 
 /* Returns how long it rests then. */
@@ -171,10 +183,10 @@ static int64_t look_around(struct orr_hungry *g)
                         look.run);
     g->looked_ns = now_ns;
     if (look.workers == 0) orr_borrow_give_back(g->lend); /* they are paused */
-    uint32_t count = wish(g, &look, now_ns);
+    uint32_t borrowed = borrowed_now(g->lend), count = wish(g, &look, borrowed, now_ns);
     int peer = count > 0 ? whom(g) : -1;
     if (peer >= 0) orr_borrow_ask(g->lend, peer, count);
-    return rest_ns(g, &look, now_ns);
+    return (int64_t)rest_ns(g, &look, borrowed, now_ns);
 }
 
 static void *run(void *hungry)

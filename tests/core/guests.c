@@ -138,6 +138,11 @@ static void idle_again(unsigned ms)
     usleep(ms * 1000);
 }
 
+static unsigned wants_more(void *unused UNUSED)
+{
+    return 0;
+}
+
 static void says_it_is_idle(void)
 {
     orr_store_relaxed(&said, 0u);
@@ -160,10 +165,16 @@ static void says_it_is_idle(void)
     for (int ms = 0; orr_load_acquire(&said) == 1 && ms < 2000; ms++) usleep(1000);
     ok(orr_load_acquire(&said) == 2 && orr_lend_told_idle_ns() - before_ns >= LATE_MS * MS_NS,
        "and when it has been idle for so long, asleep");
+    int hook = starpu_progression_hook_register(wants_more, NULL);
+    idle_again(4);
+    for (int ms = 0; orr_load_acquire(&said) == 2 && ms < 2000; ms++) usleep(1000);
+    is_int((int)orr_load_acquire(&said), 3,
+           "or has polled for as long, for a hook that wants to be called again");
+    starpu_progression_hook_deregister(hook);
     orr_lend_tell_idle(&said, 0, 0);
     orr_lend_tell_idle(NULL, 0, 0);
     idle_again(4);
-    is_int((int)orr_load_acquire(&said), 2, "and nothing to who does not want to hear it any more");
+    is_int((int)orr_load_acquire(&said), 3, "and nothing to who does not want to hear it any more");
 }
 
 /* ---- how long tasks take ---- */

