@@ -10,7 +10,7 @@
 
 enum { EPOCHS = 6, TASKS = 5 };
 
-static atomic_int started, ended, prologues, pops;
+static atomic_int started, over, ended, prologues, pops;
 static int value;
 static starpu_data_handle_t handle;
 static int at_start[EPOCHS];
@@ -30,9 +30,15 @@ static struct starpu_codelet add_cl = {
 static int every_second(void *descr UNUSED, void *arg)
 {
     intptr_t epoch = (intptr_t)arg;
-    at_start[epoch] = ended;
+    at_start[epoch] = over;
     started++;
     return epoch % 2 == 0;
+}
+
+/* Before what waits for the task may go on; its callback is called afterwards. */
+static void at_epilogue(void *arg UNUSED)
+{
+    over++;
 }
 
 static void at_end(void *arg UNUSED)
@@ -54,7 +60,7 @@ static void insert_on(struct starpu_transaction *t, starpu_data_handle_t on, int
 {
     if (starpu_task_insert(&add_cl, STARPU_RW, on, STARPU_VALUE, &n, sizeof n, STARPU_TRANSACTION, t,
                            STARPU_PROLOGUE_CALLBACK, at_begin, STARPU_PROLOGUE_CALLBACK_POP, at_pop,
-                           STARPU_CALLBACK, at_end, 0) != 0)
+                           STARPU_EPILOGUE_CALLBACK, at_epilogue, STARPU_CALLBACK, at_end, 0) != 0)
         ok(0, "a task of a transaction is inserted");
 }
 
@@ -66,7 +72,7 @@ static void insert(struct starpu_transaction *t, int n)
 static void reset(void)
 {
     starpu_task_wait_for_all();
-    started = ended = prologues = pops = 0;
+    started = over = ended = prologues = pops = 0;
     starpu_data_acquire(handle, STARPU_RW);
     value = 0;
     starpu_data_release(handle);
