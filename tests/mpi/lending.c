@@ -215,8 +215,8 @@ static void works_briefly(struct job *j, int rank)
     struct orr_comm *c = comm_of(j, rank);
     struct shared *d = &all[rank];
     register_all(c, d);
-    for (int i = 0; i < PAUSES;
-         i++) { /* each time a worker becomes idle, and may say so as late as at the end */
+    /* Each time a worker becomes idle, and may say so as late as at the end. */
+    for (int i = 0; i < PAUSES; i++) {
         insert(c, &mix_cl, STARPU_RW, d->vectors[0], STARPU_R, d->table, STARPU_W, d->numbers[0],
                STARPU_VALUE, &i, sizeof i, 0);
         if (orr_wait_for_all(c)) atomic_fetch_add(&failed, 1);
