@@ -198,7 +198,7 @@ static void doubt_launcher(void)
 /* The layer on all ranks of comm, or on none; status: whether the runtime runs here. */
 static int start(MPI_Comm comm, int status, bool free_threads)
 {
-    const struct orr_bootstrap b = bootstrap_on(comm);
+    struct orr_bootstrap b = bootstrap_on(comm);
     int r = agree(&b, status);
     if (r) return r;
     bool counts = orr_statistics_begin(&b);
@@ -207,6 +207,7 @@ static int start(MPI_Comm comm, int status, bool free_threads)
     const char *history = choose_history(&b);
     /* a schedule that is recorded says who ran each task */
     bool lends = !history && orr_env_long(ORR_SETTING(ORRERY_MPI_LEND), 0, 0, 1);
+    b.in_place = lends;
     const struct orr_session_setup setup = { .bootstrap = &b,
                                              .transport = transport,
                                              .placement = placement,

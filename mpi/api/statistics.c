@@ -116,10 +116,12 @@ static void show_loans(const struct orr_cluster *cl)
     struct orr_lend_counts c = orr_lend_get_counts(&orr_the_session.lend);
     if (c.asked + c.lent + c.borrowed == 0) return;
     fprintf(stderr,
-            "[mpi stats] rank %d: lent %llu tasks (%llu came back undone), %llu bytes to and fro; borrowed "
+            "[mpi stats] rank %d: lent %llu tasks (%llu came back undone), %llu bytes to and fro, %llu data "
+            "used in place; borrowed "
             "%llu; asked %llu times, %llu for nothing\n",
             cl->rank, (unsigned long long)c.lent, (unsigned long long)c.undone, (unsigned long long)c.bytes,
-            (unsigned long long)c.borrowed, (unsigned long long)c.asked, (unsigned long long)c.refused);
+            (unsigned long long)c.in_place, (unsigned long long)c.borrowed, (unsigned long long)c.asked,
+            (unsigned long long)c.refused);
 }
 
 static void print_cell(const struct row *r)

@@ -4,7 +4,7 @@
  * here. Not here: giving (lend.c), when to ask (hungry.c).
  *
  * A task is run by one of this rank's own without data: its body gives the codelet's function interfaces like
- * those at home, of values that were received apart. */
+ * those at home, of values that were received apart, or that are seen where the lender has them. */
 #include "mpi/value/borrow.h"
 
 #include <errno.h>
@@ -61,6 +61,12 @@ static size_t bytes_of(const struct orr_loan_datum *d)
     return bytes <= SIZE_MAX ? (size_t)bytes : SIZE_MAX;
 }
 
+/* Whether a message has its value, here (STARPU_R) or back (STARPU_W). */
+static bool goes(const struct orr_loan_datum *d, unsigned mode)
+{
+    return !d->at && d->mode & mode && bytes_of(d) > 0;
+}
+
 /* ---- back ---- */
 
 static void forget(struct orr_borrowed *b)
@@ -96,12 +102,11 @@ static void return_values(struct orr_borrowed *b)
     for (uint32_t i = 0; i < b->message->ndata; i++) {
         const struct orr_loan_datum *d = &data_of(b)[i];
         struct value *v = &b->values[i];
-        size_t bytes = bytes_of(d);
-        if (!(d->mode & STARPU_W) || bytes == 0) continue;
+        if (!goes(d, STARPU_W)) continue;
         memset(&v->request, 0, sizeof v->request);
         orr_request_init(&v->request);
         v->request.payload.base = v->bytes;
-        v->request.payload.bytes = bytes;
+        v->request.payload.bytes = bytes_of(d);
         v->request.done = value_returned;
         orr_add_relaxed(&b->left, 1);
         orr_loan_post(b->lend, &v->request, ORR_SEND, b->peer,
@@ -199,28 +204,50 @@ static bool is_sound(const struct value *v, const struct orr_loan_datum *d)
         d->interface < STARPU_MAX_INTERFACE_ID ? orr_dense_kinds[d->interface] : NULL;
     if (!k || k->by_pointer || d->ndim != k->ndim || d->ndim > ORR_LOAN_DIMS) return false;
     size_t bytes = bytes_of(d);
-    return bytes < SIZE_MAX && (!(d->mode & STARPU_R) || bytes == 0 || v->request.moved_bytes == bytes);
+    return bytes < SIZE_MAX && (!goes(d, STARPU_R) || v->request.moved_bytes == bytes);
 }
 
-/* 0, -EPROTO, or -ENOMEM for a value that is only written. */
+/* Where it is used in place; NULL: it is not seen, or not as that says. */
+static void *place_of(const struct orr_lend *l, int peer, const struct orr_loan_datum *d)
+{
+    struct orr_transport *t = l->cluster->engine.transport;
+    unsigned __int128 last = 0; /* element */
+    for (uint32_t i = 0; i < d->ndim && last <= SIZE_MAX; i++)
+        last += d->nn[i] ? (unsigned __int128)(d->nn[i] - 1) * d->ld[i] : 0;
+    unsigned __int128 bytes = last <= SIZE_MAX ? (last + 1) * d->elemsize : last;
+    return bytes <= SIZE_MAX && t->ops->view ? t->ops->view(t, peer, d->at, (uint64_t)bytes) : NULL;
+}
+
+/* 0; -EPROTO; -ENOMEM for a value that is only written; -ENODEV: it cannot be used in place here. */
+static int find_bytes(struct orr_borrowed *b, unsigned i, const struct orr_loan_datum *d, void **out)
+{
+    struct value *v = &b->values[i];
+    if (!is_sound(v, d)) return -EPROTO;
+    if (d->at) return (*out = place_of(b->lend, b->peer, d)) ? 0 : -ENODEV;
+    if (!v->bytes && bytes_of(d)) v->bytes = orr_shared_malloc(bytes_of(d));
+    *out = v->bytes;
+    return v->bytes || !bytes_of(d) ? 0 : -ENOMEM;
+}
+
+/* The same. */
 static int make_interface(struct orr_borrowed *b, unsigned i, const struct orr_loan_datum *d)
 {
     struct orr_dense_view view = { .ndim = d->ndim, .elemsize = d->elemsize };
-    struct value *v = &b->values[i];
-    if (!is_sound(v, d)) return -EPROTO;
-    if (!v->bytes && bytes_of(d)) v->bytes = orr_shared_malloc(bytes_of(d));
-    if (!v->bytes && bytes_of(d)) return -ENOMEM;
-    for (uint32_t k = 0; k < d->ndim; k++) view.nn[k] = d->nn[k];
-    orr_dense_pack(&view);
+    void *bytes = NULL;
+    int r = find_bytes(b, i, d, &bytes);
+    if (r) return r;
+    for (uint32_t k = 0; k < d->ndim; k++) view.nn[k] = d->nn[k], view.ld[k] = d->ld[k];
+    if (!d->at) orr_dense_pack(&view);
     memset(&b->interface[i], 0, sizeof b->interface[i]);
     b->interface[i].head.id = (enum starpu_data_interface_id)d->interface;
-    b->interface[i].head.ptr = b->interface[i].head.dev_handle = (uintptr_t)v->bytes;
+    b->interface[i].head.ptr = b->interface[i].head.dev_handle = (uintptr_t)bytes;
     orr_dense_write(&b->interface[i], &view);
     b->interfaces[i] = &b->interface[i];
     return 0;
 }
 
-/* 0; -ENODEV: the codelet is not known here, or has no function for CPUs; -EPROTO, -ENOMEM. */
+/* 0; -ENODEV: the codelet is not known here, or has no function for CPUs, or data are not seen that were to
+ * be used in place; -EPROTO, -ENOMEM. */
 static int prepare(struct orr_borrowed *b)
 {
     const struct orr_loan_head *h = b->message;
@@ -313,7 +340,7 @@ static void receive_values(struct orr_waiter *w)
     for (uint32_t i = 0; i < b->message->ndata; i++) {
         const struct orr_loan_datum *d = &data_of(b)[i];
         b->values[i].borrowed = b;
-        if (d->mode & STARPU_R && bytes_of(d) > 0) receive_value(b, i);
+        if (goes(d, STARPU_R)) receive_value(b, i);
     }
     part_came(b); /* b may be gone */
     orr_loan_move(l);

@@ -34,9 +34,10 @@ enum {
 };
 static const double bytes_most = 256e6;
 
-/* Bytes of values that go there, and that come back. */
+/* Bytes of values that go there, and that come back, and data for which nothing goes. */
 struct volume {
     double out, back;
+    uint32_t in_place;
 };
 
 struct loan {
@@ -81,8 +82,24 @@ static void *home_interface(struct orr_data *h)
     return h->replicates[orr_node_home()].interface;
 }
 
-/* Whether the value of datum i can be sent; adds its bytes. */
-static bool may_send(const struct orr_lend *l, const struct starpu_task *p, unsigned i, struct volume *v)
+/* From its first byte to its last; 0: it has none. */
+static size_t extent(const struct orr_payload *p)
+{
+    size_t bytes = p->kind == ORR_PAYLOAD_STRIDED ? p->run_bytes : p->bytes;
+    for (int i = 0; i < p->ndims; i++) bytes += (p->dims[i].count - 1) * p->dims[i].stride_bytes;
+    return bytes;
+}
+
+/* Whether peer uses it where it is. */
+static bool is_shown(const struct orr_lend *l, int peer, const struct orr_payload *p)
+{
+    struct orr_transport *t = l->cluster->engine.transport;
+    return p->bytes && t->ops->shows && t->ops->shows(t, peer, p->base, extent(p));
+}
+
+/* Whether the value of datum i can be sent or shown to peer; adds what that takes. */
+static bool may_send(const struct orr_lend *l, int peer, const struct starpu_task *p, unsigned i,
+                     struct volume *v)
 {
     struct orr_data *h = STARPU_TASK_GET_HANDLE(p, i);
     int mode = (int)STARPU_TASK_GET_MODE(p, i) & ORR_TASK_MODES;
@@ -92,8 +109,10 @@ static bool may_send(const struct orr_lend *l, const struct starpu_task *p, unsi
     if (!orr_handle_payload_dense(h, home_interface(h), &payload)) return false;
     if (orr_dense_kinds[h->ops->interfaceid]->by_pointer || h->ops->interface_size > ORR_LOAN_INTERFACE)
         return false;
-    if (mode & STARPU_R) v->out += (double)payload.bytes;
-    if (mode & STARPU_W) v->back += (double)payload.bytes;
+    bool in_place = is_shown(l, peer, &payload);
+    v->in_place += in_place;
+    if (mode & STARPU_R && !in_place) v->out += (double)payload.bytes;
+    if (mode & STARPU_W && !in_place) v->back += (double)payload.bytes;
     return true;
 }
 
@@ -131,12 +150,12 @@ static void fade(struct orr_lend *l)
     orr_spin_unlock(&l->lock);
 }
 
-/* How long a loan keeps a worker here busy: mostly with taking what comes back. What is measured of transfers
- * says nothing of that: it has the time until a worker comes by. */
+/* How long a loan keeps a worker here busy: mostly with values that go, and taking those that come back. What
+ * is measured of transfers says nothing of that: it has the time until a worker comes by. */
 static double effort_ns(const struct volume *v)
 {
-    enum { EFFORT_NS = 10000, TAKEN_BYTES_PER_NS = 4 };
-    return EFFORT_NS + v->back / TAKEN_BYTES_PER_NS;
+    enum { EFFORT_NS = 4000, VALUES_NS = 6000, TAKEN_BYTES_PER_NS = 4 };
+    return EFFORT_NS + (v->out + v->back > 0 ? VALUES_NS : 0) + v->back / TAKEN_BYTES_PER_NS;
 }
 
 /* Whether it is over there, and back, before all that waits here would be, and saves half of its time here.
@@ -162,7 +181,7 @@ static bool may_lend(struct orr_task *t, void *asked)
     if (n == 0 || n > ORR_LOAN_DATA || n != t->naccesses) return false;
     if ((p->cl_arg && p->cl_arg_size == 0) || p->cl_arg_size > ARGS_MOST) return false;
     for (unsigned i = 0; i < n; i++)
-        if (!may_send(a->lend, p, i, &a->volume)) return false;
+        if (!may_send(a->lend, a->ask->peer, p, i, &a->volume)) return false;
     return a->volume.out + a->volume.back <= bytes_most && pays(a, t) &&
            !knows_not(a->lend, p->cl, a->ask->peer) &&
            orr_stream_codelet_first(a->lend->cluster->comm, p->cl, &a->codelet) &&
@@ -176,15 +195,27 @@ static struct orr_loan_datum *data_of(struct orr_loan_head *h)
     return (struct orr_loan_datum *)(h + 1);
 }
 
-static void describe(struct orr_loan_datum *d, const void *interface, int mode)
+/* Whether a message has its value, there (STARPU_R) or back (STARPU_W). */
+static bool goes(const struct orr_loan_datum *d, int mode)
 {
+    return !d->at && d->mode & (uint32_t)mode;
+}
+
+static void describe(struct orr_loan_datum *d, const struct asked *a, const struct starpu_task *p, unsigned i)
+{
+    const void *interface = STARPU_TASK_GET_INTERFACES(p)[i];
+    int mode = (int)STARPU_TASK_GET_MODE(p, i);
     struct orr_dense_view v;
+    struct orr_payload payload;
     orr_dense_read(interface, &v);
     *d = (struct orr_loan_datum){ .interface = ((const struct orr_dense_head *)interface)->id,
                                   .elemsize = v.elemsize,
                                   .ndim = (uint32_t)v.ndim,
                                   .mode = (uint32_t)mode & STARPU_RW };
-    for (size_t i = 0; i < v.ndim; i++) d->nn[i] = v.nn[i];
+    for (size_t k = 0; k < v.ndim; k++) d->nn[k] = v.nn[k], d->ld[k] = v.ld[k];
+    if (orr_handle_payload_dense(STARPU_TASK_GET_HANDLE(p, i), interface, &payload) &&
+        is_shown(a->lend, a->ask->peer, &payload))
+        d->at = (uintptr_t)payload.base;
 }
 
 static void free_loan(struct loan *n)
@@ -218,8 +249,7 @@ static struct loan *make_loan(const struct asked *a, struct orr_task *t)
     orr_spin_lock(&a->lend->lock);
     n->message->id = a->lend->next_id++;
     orr_spin_unlock(&a->lend->lock);
-    for (uint32_t i = 0; i < ndata; i++)
-        describe(&data_of(n->message)[i], STARPU_TASK_GET_INTERFACES(p)[i], (int)STARPU_TASK_GET_MODE(p, i));
+    for (uint32_t i = 0; i < ndata; i++) describe(&data_of(n->message)[i], a, p, i);
     if (args_bytes) memcpy((char *)n->message + args_at, p->cl_arg, args_bytes);
     n->lend = a->lend;
     n->task = t;
@@ -258,6 +288,7 @@ static void note_result(struct loan *n, int status)
     orr_spin_lock(&l->lock);
     l->counts.bytes += (uint64_t)n->volume.out + (status ? 0 : (uint64_t)n->volume.back);
     l->counts.undone += status != 0;
+    l->counts.in_place += n->volume.in_place;
     if (status == -ENODEV) {
         l->unknown[l->nunknown % ORR_LEND_UNKNOWN].cl = n->task->pub->cl;
         l->unknown[l->nunknown++ % ORR_LEND_UNKNOWN].peer = n->peer;
@@ -294,7 +325,7 @@ static void is_back(struct orr_waiter *w)
     struct loan *n = loan_of(w);
     int status = 0;
     for (uint32_t i = 0; i < n->message->ndata; i++)
-        if (data_of(n->message)[i].mode & STARPU_W && !status) status = n->values[i].request.status;
+        if (goes(&data_of(n->message)[i], STARPU_W) && !status) status = n->values[i].request.status;
     finish(n, status);
 }
 
@@ -313,7 +344,7 @@ static void post_values(struct loan *n, int mode, void (*done)(struct orr_reques
     for (uint32_t i = 0; i < n->message->ndata; i++) {
         struct orr_payload payload;
         struct value *v = &n->values[i];
-        if (!(data_of(n->message)[i].mode & (uint32_t)mode)) continue;
+        if (!goes(&data_of(n->message)[i], mode)) continue;
         orr_handle_payload_dense(STARPU_TASK_GET_HANDLE(p, i), STARPU_TASK_GET_INTERFACES(p)[i], &payload);
         if (!payload.bytes) continue;
         v->loan = n;

@@ -6,7 +6,8 @@
  * An answer (a control message, as the question is: so who is stuck and asks does not seem to move), then
  * that many tasks, each a message with head, data and arguments, and one for each value that is read. Back
  * comes how long the task was there, and one message for each value that was written. Values are sent from
- * where they are, and received where they belong. */
+ * where they are, and received where they belong; what the borrower sees in the lender's memory (ranks of one
+ * node, core/mem/arena.h) is not sent, but used there. */
 #ifndef ORR_MPI_LOAN_H
 #define ORR_MPI_LOAN_H
 
@@ -23,7 +24,8 @@ struct orr_lend_counts {
     uint64_t asked, refused;   /* by this rank: how often; how often there was nothing */
     uint64_t lent, undone;     /* tasks; of those, how many came back as they were */
     uint64_t borrowed, failed; /* tasks of others that came here; of those, how many could not be run */
-    uint64_t bytes;            /* of lent tasks, to and fro */
+    uint64_t bytes;            /* of lent tasks, sent to and fro */
+    uint64_t in_place;         /* data of lent tasks that were not sent */
 };
 
 struct orr_borrowed;
@@ -107,6 +109,7 @@ struct orr_loan_head {
 /* One datum, a dense array. */
 struct orr_loan_datum {
     uint64_t elemsize, nn[ORR_LOAN_DIMS];
+    uint64_t at, ld[ORR_LOAN_DIMS]; /* where it is used in place, and its layout there; at 0: it is sent */
     uint32_t interface, ndim;
     uint32_t mode; /* STARPU_R, W or RW */
     uint32_t unused;

@@ -59,6 +59,7 @@ struct orr_transport_sink {
 struct orr_bootstrap {
     const void *comm; /* the program's communicator: for a transport on the same library */
     int rank, size;   /* in it */
+    bool in_place;    /* ranks of a node are to be able to change each other's values where they are */
     /* all: what each rank has at mine, of so many bytes each, in their order. Collective. 0 or -EIO. */
     int (*all_gather)(const struct orr_bootstrap *b, const void *mine, size_t bytes, void *all);
     /* The least value of all ranks: the worst status, say. Collective; needs no memory. */
@@ -98,6 +99,11 @@ struct orr_transport_ops {
     /* Whether that rank fetches what is large by itself, so that sending it there costs this one no time.
      * NULL: none does. */
     bool (*fetches)(struct orr_transport *t, int peer);
+    /* Memory that a rank uses in place, reading and writing; when, both agree on by messages. shows: whether
+     * peer may use those bytes of this rank's; view: where this rank has what is at an address of peer's,
+     * NULL: nowhere. Any thread. NULL, both: none is used so. */
+    bool (*shows)(struct orr_transport *t, int peer, const void *p, size_t bytes);
+    void *(*view)(struct orr_transport *t, int peer, uint64_t at, uint64_t bytes);
     /* Whether large transfers may go from and to the memory of devices of that kind (its word in kind.h).
      * NULL: of none. */
     bool (*knows)(struct orr_transport *t, const char *kind);

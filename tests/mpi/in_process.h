@@ -37,9 +37,10 @@ struct job {
     pthread_barrier_t barrier;
     const void *given[IN_PROCESS_MAX];
     int values[IN_PROCESS_MAX];
-    int fails_to_open; /* that rank; -1: none */
-    int placement;     /* -1: as it is */
-    bool lends, asks;  /* asks: by itself */
+    int fails_to_open;                   /* that rank; -1: none */
+    int placement;                       /* -1: as it is */
+    bool lends, asks;                    /* asks: by itself */
+    const struct orr_transport_ops *ops; /* of its ranks but the first; NULL: as they are */
     void (*body)(struct job *j, int rank);
     pthread_t threads[IN_PROCESS_MAX];
 };
@@ -72,7 +73,10 @@ static int job_agree(const struct orr_bootstrap *b, int value)
 
 static struct orr_transport *job_open(const struct orr_bootstrap *b)
 {
-    return b->rank == job_of(b)->fails_to_open ? NULL : orr_inproc_rank(job_of(b)->net, b->rank);
+    struct job *j = job_of(b);
+    struct orr_transport *t = orr_inproc_rank(j->net, b->rank);
+    if (j->ops && b->rank) t->ops = j->ops;
+    return b->rank == j->fails_to_open ? NULL : t;
 }
 
 /* Other communicators are struct orr_inproc_comm, the same for all their ranks. */

@@ -161,11 +161,13 @@ static void forget(void)
     wrong = failed = borrowed_bodies = own_bodies = called_back = 0;
 }
 
-static void tasks_go_out(unsigned delays)
+/* in_place: ranks may use each other's memory. */
+static void tasks_go_out(unsigned delays, bool in_place)
 {
     struct job j;
     forget();
     job_create(&j, RANKS, 0, delays, asks);
+    if (in_place) orr_inproc_show(j.net);
     j.lends = true;
     job_run(&j);
     job_join(&j);
@@ -174,6 +176,12 @@ static void tasks_go_out(unsigned delays)
            (unsigned long long)(counts[1].asked + counts[2].asked),
            (unsigned long long)(counts[1].refused + counts[2].refused));
     is_int(wrong, 0, "what was lent, over a network that delays by %u, has the right results", delays);
+    if (in_place)
+        ok(counts[0].bytes == 0 && counts[0].in_place == 3 * counts[0].lent,
+           "on data that were used in place: %d, and no byte was sent", (int)counts[0].in_place);
+    else
+        ok(counts[0].bytes > 0 && counts[0].in_place == 0, "of data that were sent: %llu bytes",
+           (unsigned long long)counts[0].bytes);
     is_int(failed, 0, "ranks that lend start, wait and end");
     ok(counts[0].lent > 0, "tasks were lent");
     is_int((int)(counts[1].borrowed + counts[2].borrowed), (int)counts[0].lent, "to those who borrowed them");
@@ -192,12 +200,13 @@ static void ways_have_names(void)
 
 /* Both lend to each other: loans of the two have the same numbers, and values of the same size go both ways.
  */
-static void both_lend(unsigned delays)
+static void both_lend(unsigned delays, bool in_place)
 {
     struct job j;
     forget();
     owners = 2;
     job_create(&j, 2, 0, delays, asks);
+    if (in_place) orr_inproc_show(j.net);
     j.lends = true;
     job_run(&j);
     job_join(&j);
@@ -284,6 +293,31 @@ static void unknown_come_back(void)
     is_int(wrong + failed, 0, "with the right results");
 }
 
+static void *sees_nothing(struct orr_transport *t, int peer, uint64_t at, uint64_t bytes)
+{
+    (void)t, (void)peer, (void)at, (void)bytes;
+    return NULL;
+}
+
+/* Who was to use data in place and does not see them. */
+static void unseen_come_back(void)
+{
+    struct orr_transport_ops blind = orr_transport_inproc;
+    struct job j;
+    forget();
+    blind.view = sees_nothing;
+    job_create(&j, 2, 0, 3, asks);
+    orr_inproc_show(j.net);
+    j.ops = &blind;
+    j.lends = true;
+    job_run(&j);
+    job_join(&j);
+    ok(counts[0].undone > 0 && counts[0].undone == counts[0].lent,
+       "tasks come back undone from a rank that does not see their data (%d)", (int)counts[0].undone);
+    ok(counts[0].undone <= ORR_LEND_AT_ONCE * 2, "and it is given no more of them");
+    is_int(wrong + failed, 0, "with the right results");
+}
+
 /* ---- when to ask ---- */
 
 static void rules(void)
@@ -348,14 +382,18 @@ int main(void)
     conf.ncpus = 2;
     setenv("ORRERY_HEARTBEAT_MS", "60000", 1);
     if (starpu_init(&conf)) skip_all("no runtime");
-    tasks_go_out(0);
-    tasks_go_out(9);
+    tasks_go_out(0, false);
+    tasks_go_out(9, false);
+    tasks_go_out(0, true);
+    tasks_go_out(9, true);
     ways_have_names();
-    both_lend(0);
-    both_lend(9);
+    both_lend(0, false);
+    both_lend(9, false);
+    both_lend(9, true);
     ask_by_themselves();
     early_get_none();
     unknown_come_back();
+    unseen_come_back();
     rules();
     starpu_shutdown();
     return done_testing();

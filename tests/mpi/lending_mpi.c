@@ -11,6 +11,7 @@
 #include "tests/mpi/helper_mpi.h"
 
 enum { TASKS = 80, EVEN = 30, VALUES = 64, NAP_US = 3000 };
+enum { TILES = 40, ROWS = 96, COLS = 80, GAP = 8, GAP_VALUE = -7 }; /* a tile has more than 32 KiB */
 
 /* value[0] += step; value[1] = the rank that ran it */
 static void work(void *buffers[], void *arg)
@@ -98,11 +99,92 @@ static void even(void)
     fact(count_wrong(count, -1, 2, &elsewhere) == 0, "where all have as much, results are right");
 }
 
+/* ---- data that ranks of a node use in place ---- */
+
+/* Each element of a += that of b + 1. */
+static void add_tile(void *buffers[], void *arg UNUSED)
+{
+    int *a = (int *)STARPU_MATRIX_GET_PTR(buffers[0]);
+    const int *b = (const int *)STARPU_MATRIX_GET_PTR(buffers[1]);
+    size_t lda = STARPU_MATRIX_GET_LD(buffers[0]), ldb = STARPU_MATRIX_GET_LD(buffers[1]);
+    for (size_t j = 0; j < COLS; j++)
+        for (size_t i = 0; i < ROWS; i++) a[i + j * lda] += b[i + j * ldb] + 1;
+    usleep(NAP_US);
+}
+static struct starpu_codelet add_tile_cl = {
+    .cpu_funcs = { add_tile }, .nbuffers = 2, .modes = { STARPU_RW, STARPU_R }, .name = "add_tile"
+};
+
+/* Tiles with gaps between their columns, all of rank 0's; shared: of memory that others of its node see. */
+static void register_tiles(starpu_data_handle_t h[TILES], int *memory)
+{
+    for (int i = 0; i < TILES; i++) {
+        int *tile = memory + (size_t)i * COLS * (ROWS + GAP);
+        for (int k = 0; my_rank == 0 && k < COLS * (ROWS + GAP); k++)
+            tile[k] = k % (ROWS + GAP) < ROWS ? i : GAP_VALUE;
+        starpu_matrix_data_register(&h[i], my_rank == 0 ? STARPU_MAIN_RAM : -1,
+                                    my_rank == 0 ? (uintptr_t)tile : 0, ROWS + GAP, ROWS, COLS, sizeof *tile);
+        starpu_mpi_data_register(h[i], i, 0);
+    }
+}
+
+/* The last tile is what all others are added, steps times. */
+static int count_wrong_tiles(const int *memory, int steps)
+{
+    int wrong = 0;
+    for (int i = 0; i < TILES; i++)
+        for (int k = 0; k < COLS * (ROWS + GAP); k++) {
+            int value = memory[(size_t)i * COLS * (ROWS + GAP) + (size_t)k];
+            int right = i + (i < TILES - 1 ? steps * TILES : 0);
+            wrong += value != (k % (ROWS + GAP) < ROWS ? right : GAP_VALUE);
+        }
+    return wrong;
+}
+
+static bool are_seen(const int *memory)
+{
+    struct orr_transport *t = orr_the_session.cluster.engine.transport;
+    return t->ops->shows && t->ops->shows(t, 1, memory, 1);
+}
+
+/* Returns how many data were used in place. */
+static uint64_t lend_tiles(int *memory)
+{
+    enum { STEPS = 3 };
+    static starpu_data_handle_t h[TILES];
+    struct orr_lend_counts before = counts_now();
+    register_tiles(h, memory);
+    for (int step = 0; step < STEPS; step++)
+        for (int i = 0; i < TILES - 1; i++)
+            starpu_mpi_task_insert(MPI_COMM_WORLD, &add_tile_cl, STARPU_RW, h[i], STARPU_R, h[TILES - 1], 0);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    for (int i = 0; i < TILES; i++) starpu_data_unregister(h[i]);
+    struct orr_lend_counts after = counts_now();
+    fact(my_rank != 0 || (after.lent > before.lent && count_wrong_tiles(memory, STEPS) == 0),
+         "tasks on tiles with gaps are lent, and their results are right");
+    return after.in_place - before.in_place;
+}
+
+static void in_place(void)
+{
+    enum { BYTES = TILES * COLS * (ROWS + GAP) * sizeof(int) };
+    void *seen = NULL, *own = my_rank == 0 ? malloc(BYTES) : NULL;
+    if (my_rank == 0) starpu_malloc(&seen, BYTES);
+    uint64_t used = lend_tiles(seen);
+    fact(my_rank != 0 || (are_seen(seen) ? used > 0 : used == 0),
+         "they are used in place where the borrower sees them (%d)", (int)used);
+    used = lend_tiles(own);
+    fact(used == 0, "and sent where it does not");
+    if (my_rank == 0) starpu_free_noflag(seen, BYTES);
+    free(own);
+}
+
 int main(int argc, char **argv)
 {
     setenv("ORRERY_MPI_LEND", "1", 1);
     mpi_start(&argc, &argv, 1);
     one_has_all();
     even();
+    in_place();
     return mpi_finish();
 }

@@ -49,6 +49,7 @@ struct orr_inproc {
     ORR_MUTEX(inproc) lock; /* protects everything but the const fields; leaf */
     int size;
     bool alone; /* it goes with its only rank [const] */
+    bool shown; /* what ranks have is used in place [const once there are ranks] */
     uint64_t random;
     unsigned max_delay, refuse_percent;
     struct pair *pairs;                          /* [source * size + destination] */
@@ -302,6 +303,18 @@ static bool unsent(struct orr_transport *t)
     return false;
 }
 
+static bool shows(struct orr_transport *t, int peer, const void *p, size_t bytes)
+{
+    (void)peer, (void)p, (void)bytes;
+    return rank_of(t)->net->shown;
+}
+
+static void *view(struct orr_transport *t, int peer, uint64_t at, uint64_t bytes)
+{
+    (void)peer, (void)bytes;
+    return rank_of(t)->net->shown ? (void *)(uintptr_t)at : NULL;
+}
+
 /* ---- the network ---- */
 
 extern const struct orr_transport_ops orr_transport_inproc;
@@ -335,6 +348,11 @@ struct orr_inproc *orr_inproc_create(int ranks, uint64_t seed, unsigned max_dela
 struct orr_transport *orr_inproc_rank(struct orr_inproc *net, int rank)
 {
     return &net->ranks[rank].transport;
+}
+
+void orr_inproc_show(struct orr_inproc *net)
+{
+    net->shown = true;
 }
 
 void orr_inproc_stall(struct orr_inproc *net, int rank, bool stalled)
@@ -404,5 +422,7 @@ const struct orr_transport_ops orr_transport_inproc = {
     .greet = greet,
     .listen = listen_to,
     .unlisten = unlisten,
+    .shows = shows,
+    .view = view,
     .destroy = destroy_rank,
 };

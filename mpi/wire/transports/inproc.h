@@ -23,6 +23,8 @@ struct orr_inproc_comm {
 /* NULL: no memory. max_delay: in polls of the receiving rank; refuse_percent: of requests for a buffer. */
 struct orr_inproc *orr_inproc_create(int ranks, uint64_t seed, unsigned max_delay, unsigned refuse_percent);
 struct orr_transport *orr_inproc_rank(struct orr_inproc *net, int rank);
+/* Before its ranks begin: they may use each other's memory in place. */
+void orr_inproc_show(struct orr_inproc *net);
 /* A rank takes nothing for a while: there are no buffers for data that go there. */
 void orr_inproc_stall(struct orr_inproc *net, int rank, bool stalled);
 void orr_inproc_destroy(struct orr_inproc *net); /* after the transports */

@@ -24,6 +24,7 @@
 #include "core/base/alloc.h"
 #include "core/base/log.h"
 #include "core/base/sync.h"
+#include "core/mem/arena.h"
 #include "mpi/wire/transport.h"
 #include "mpi/wire/transports/near.h"
 #include "mpi/wire/transports/near_copy.h"
@@ -357,6 +358,18 @@ static void start_bulk(struct orr_transport *t, struct orr_bulk *b)
 static bool fetches(struct orr_transport *t, int peer)
 {
     return orr_near_rank_fetches(((struct mpi_transport *)t)->near, peer);
+}
+
+static bool shows(struct orr_transport *t, int peer, const void *p, size_t bytes)
+{
+    (void)bytes; /* what begins in it ends there */
+    return orr_near_rank_changes(((struct mpi_transport *)t)->near, peer) && orr_arena_owns(p);
+}
+
+static void *view(struct orr_transport *t, int peer, uint64_t at, uint64_t bytes)
+{
+    struct orr_near *near = ((struct mpi_transport *)t)->near;
+    return orr_near_reaches(near, peer) ? orr_near_view(near, peer, at, bytes) : NULL;
 }
 
 /* Goes on with a transfer of which a part ended; returns whether the whole has, with its status. */
@@ -758,6 +771,8 @@ const struct orr_transport_ops orr_transport_mpi = {
     .listen = listen_to,
     .unlisten = unlisten,
     .fetches = fetches,
+    .shows = shows,
+    .view = view,
     .knows = knows,
     .destroy = destroy,
     .abort = abort_job,

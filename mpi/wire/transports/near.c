@@ -77,7 +77,7 @@ struct neighbour {
     pid_t pid;
     struct orr_mapping arena; /* where this rank sees that one's; not there: it has none, or it is not seen */
     uint64_t arena_at;        /* where it is there */
-    bool reads_me, sees_me;
+    bool reads_me, sees_me, changes_me;
     bool looks; /* it is time to look whether it waits for room */
 };
 
@@ -100,7 +100,8 @@ struct offer {
     int32_t pid, fd, arena_fd;
 };
 
-enum { MAPS = 1, READS = 2, SEES = 4 }; /* what a rank can do with the memory of all its neighbours */
+/* What a rank can do with the memory of all its neighbours. */
+enum { MAPS = 1, READS = 2, SEES = 4, CHANGES = 8 };
 
 /* Numbers the ranks that are on the node of rank b->rank, in groups of so many, and returns how many are in
  * its group. */
@@ -168,13 +169,14 @@ static struct ring *map_ring(const struct offer *o, int place)
 }
 
 /* Has to's arena mapped, if there is one; it is known to be that process. */
-static bool map_arena(struct neighbour *to, const struct offer *o)
+static bool map_arena(struct neighbour *to, const struct offer *o, bool in_place)
 {
     if (!o->arena_bytes) return true;
-    int fd = open_theirs(o, o->arena_fd, O_RDONLY);
+    int fd = open_theirs(o, o->arena_fd, in_place ? O_RDWR : O_RDONLY);
     struct stat st;
-    bool is_mapped = fd >= 0 && fstat(fd, &st) == 0 && (uint64_t)st.st_size == o->arena_bytes &&
-                     orr_mapping_make(&to->arena, fd, o->arena_bytes, PROT_READ);
+    bool is_mapped =
+        fd >= 0 && fstat(fd, &st) == 0 && (uint64_t)st.st_size == o->arena_bytes &&
+        orr_mapping_make(&to->arena, fd, o->arena_bytes, in_place ? PROT_READ | PROT_WRITE : PROT_READ);
     if (fd >= 0) close(fd);
     to->arena_at = o->arena_at;
     return is_mapped;
@@ -194,14 +196,14 @@ static void unmap_arenas(struct orr_near *n)
 }
 
 /* Has all arenas mapped, or none; they may be of an earlier start, with other neighbours. */
-static bool map_arenas(struct orr_near *n, const struct offer *offers)
+static bool map_arenas(struct orr_near *n, const struct offer *offers, bool in_place)
 {
     uint64_t left = ADDRESSES;
     for (int i = 0; i < n->count; i++) {
         const struct offer *o = &offers[n->neighbours[i].rank];
         bool fits = o->arena_bytes <= left;
         left -= fits ? o->arena_bytes : 0;
-        if (fits && map_arena(&n->neighbours[i], o)) continue;
+        if (fits && map_arena(&n->neighbours[i], o, in_place)) continue;
         unmap_arenas(n);
         return false;
     }
@@ -225,7 +227,8 @@ static uint8_t join(struct orr_near *n, const struct orr_bootstrap *b, const str
         if (!to->out) return 0;
         if (!can_read(&offers[i])) can &= ~READS;
     }
-    return map_arenas(n, offers) ? can | SEES : can;
+    if (map_arenas(n, offers, b->in_place)) can |= SEES | (b->in_place ? CHANGES : 0);
+    return can;
 }
 
 /* Leaves out those who cannot; returns whether anybody is left. */
@@ -238,6 +241,7 @@ static bool settle(struct orr_near *n, const struct orr_bootstrap *b, const uint
         if (n->places[i] >= 0 && can[b->rank] & MAPS && can[i] & MAPS) {
             n->neighbours[n->places[i]].reads_me = can[i] & READS;
             n->neighbours[n->places[i]].sees_me = can[i] & SEES;
+            n->neighbours[n->places[i]].changes_me = can[i] & CHANGES;
             left++;
         } else {
             if (n->places[i] >= 0) n->neighbours[n->places[i]].in = NULL;
@@ -323,6 +327,11 @@ bool orr_near_rank_sees(const struct orr_near *n, int rank)
     return orr_near_reaches(n, rank) && n->neighbours[n->places[rank]].sees_me;
 }
 
+bool orr_near_rank_changes(const struct orr_near *n, int rank)
+{
+    return orr_near_reaches(n, rank) && n->neighbours[n->places[rank]].changes_me;
+}
+
 bool orr_near_rank_fetches(const struct orr_near *n, int rank)
 {
     return orr_near_rank_reads(n, rank) || orr_near_rank_sees(n, rank);
@@ -333,7 +342,7 @@ bool orr_near_fetches_from(const struct orr_near *n, int rank)
     return orr_near_reaches(n, rank) && n->fetches;
 }
 
-const char *orr_near_view(struct orr_near *n, int rank, uint64_t at, uint64_t bytes)
+char *orr_near_view(struct orr_near *n, int rank, uint64_t at, uint64_t bytes)
 {
     struct neighbour *of = &n->neighbours[n->places[rank]];
     uint64_t offset = at - of->arena_at;

@@ -37,12 +37,14 @@ bool orr_near_reaches_all(const struct orr_near *n);
 /* Whether that rank reads this one's memory, or sees what of it is in the arena (core/mem/arena.h). */
 bool orr_near_rank_reads(const struct orr_near *n, int rank);
 bool orr_near_rank_sees(const struct orr_near *n, int rank);
-/* Whether that rank does one of these with this one's memory, or this one with that rank's: both say the
- * same. */
+/* Whether it may write to that, too, in agreement with this one. */
+bool orr_near_rank_changes(const struct orr_near *n, int rank);
+/* Whether that rank does one of the first two with this one's memory, or this one with that rank's: both say
+ * the same. */
 bool orr_near_rank_fetches(const struct orr_near *n, int rank);
 bool orr_near_fetches_from(const struct orr_near *n, int rank);
-/* Where this rank sees so many bytes that are at an address there; NULL: nowhere. */
-const char *orr_near_view(struct orr_near *n, int rank, uint64_t at, uint64_t bytes);
+/* Where this rank sees so many bytes that are at an address there; NULL: nowhere. Any thread. */
+char *orr_near_view(struct orr_near *n, int rank, uint64_t at, uint64_t bytes);
 /* The process of a rank that is near. */
 pid_t orr_near_process(const struct orr_near *n, int rank);
 
