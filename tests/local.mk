@@ -107,6 +107,10 @@ MPI_TESTS += tests/mpi/first_value
 MPI_TESTS += tests/mpi/types
 MPI_TESTS += tests/mpi/transports
 MPI_TESTS += tests/mpi/shared_blocks
+MPI_TESTS += tests/mpi/malloced
+if MALLOC
+tests/mpi/malloced.mpi: liborrery-malloc.la tools/orrery_malloc
+endif
 INPROC_MPI_TESTS += tests/mpi/engine_mpi
 INPROC_MPI_TESTS += tests/mpi/lending_mpi
 INPROC_MPI_TESTS += tests/mpi/lending_hostile
@@ -360,6 +364,7 @@ SCRIPT_TESTS += tests/valgrind.sh
 SCRIPT_TESTS += tests/simulate.sh
 INSTEAD_TESTS += tests/simulated.sh
 SCRIPT_TESTS += tests/far.sh
+SCRIPT_TESTS += tests/malloc.sh
 SCRIPT_TESTS += tests/cuda.sh
 SCRIPT_TESTS += tests/tools/doctor.sh
 SCRIPT_TESTS += tests/tools/gdb.sh

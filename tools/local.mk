@@ -31,6 +31,19 @@ tools/starpu_env: tools/starpu_env.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed -e 's|@prefix[@]|$(prefix)|g' -e 's|@bindir[@]|$(bindir)|g' -e 's|@libdir[@]|$(libdir)|g' \
 	  -e 's|@mandir[@]|$(mandir)|g' -e 's|@PACKAGE_VERSION[@]|$(PACKAGE_VERSION)|g' \
 	  -e 's|@STARPU_INTERFACE_VERSION[@]|$(STARPU_INTERFACE_VERSION)|g' $(srcdir)/tools/starpu_env.in >$@ && chmod +x $@
+if MALLOC
+# Before a program's libraries by LD_PRELOAD, so it is linked with none of them: it asks whether liborrery is there.
+pkglib_LTLIBRARIES = liborrery-malloc.la
+liborrery_malloc_la_SOURCES = tools/malloc/malloc.c
+liborrery_malloc_la_CFLAGS = $(AM_CFLAGS) -fno-builtin
+liborrery_malloc_la_LDFLAGS = -module -avoid-version -shared
+liborrery_malloc_la_LIBADD = -ldl
+bin_SCRIPTS += tools/orrery_malloc
+endif
+CLEANFILES += tools/orrery_malloc
+tools/orrery_malloc: tools/malloc/orrery_malloc.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed -e 's|@pkglibdir[@]|$(pkglibdir)|g' -e 's|@PACKAGE_VERSION[@]|$(PACKAGE_VERSION)|g' \
+	  $(srcdir)/tools/malloc/orrery_malloc.in >$@ && chmod +x $@
 # What the header defines where nothing else is said, each constant with its value.
 tools/starpu_config.txt: include/starpu_config.h
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(CC) -E -dM -I include -x c include/starpu_config.h | grep -E '^#define (STARPU|ORRERY)_[A-Z0-9_]* .' | \

@@ -354,11 +354,20 @@ void *orr_arena_alloc(size_t bytes)
     return p;
 }
 
+static uint32_t page_of(const void *p)
+{
+    return (uint32_t)(((const char *)p - orr_the_arena.base) / PAGE);
+}
+
+size_t orr_arena_block_bytes(const void *p)
+{
+    return (size_t)pages[page_of(p)].length * PAGE; /* its owner alone changes it */
+}
+
 void orr_arena_free(void *p, size_t keep)
 {
     if (is_another) return;
-    uint32_t first = (uint32_t)(((char *)p - orr_the_arena.base) / PAGE);
-    uint32_t length = pages[first].length; /* its owner alone changes it */
+    uint32_t first = page_of(p), length = pages[first].length; /* its owner alone changes it */
     ASAN_POISON_MEMORY_REGION(p, (size_t)length * PAGE);
     orr_spin_lock(&lock);
     give_locked(first, length, KEPT);

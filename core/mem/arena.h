@@ -61,6 +61,8 @@ ORR_EXPORT bool orr_file_may_grow(size_t bytes);
  * or this is a child of fork, which would use what is its parent's.
  */
 void *orr_arena_alloc(size_t bytes);
+/* How many bytes a block has. Its owner asks. */
+size_t orr_arena_block_bytes(const void *p);
 /* Gives it back; keep: so many bytes of what is free may stay in memory for the next. Nothing in a child of
  * fork. */
 void orr_arena_free(void *p, size_t keep);
@@ -75,5 +77,10 @@ void orr_arena_give_back(size_t keep);
 ORR_EXPORT void *orr_shared_malloc(size_t bytes);
 /* NULL is fine. Any thread. */
 ORR_EXPORT void orr_shared_free(void *p);
+/* Of the arena, or NULL: what stands in for malloc (tools/malloc) has another then. Freed by orr_shared_free.
+ */
+ORR_EXPORT void *orr_shared_block(size_t bytes);
+/* How many bytes such a block has, at least what was asked for. */
+ORR_EXPORT size_t orr_shared_block_bytes(const void *p);
 
 #endif

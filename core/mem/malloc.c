@@ -55,6 +55,16 @@ static void shared_free(void *p)
     orr_recycle_make_room(orr_arena_kept());
 }
 
+void *orr_shared_block(size_t bytes)
+{
+    return shared_alloc(bytes);
+}
+
+size_t orr_shared_block_bytes(const void *p)
+{
+    return orr_arena_block_bytes(p);
+}
+
 void *orr_shared_malloc(size_t bytes)
 {
     void *p = shared_alloc(bytes);
