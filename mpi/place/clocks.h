@@ -23,14 +23,20 @@ struct orr_clock {
 };
 _Static_assert(sizeof(struct orr_clock) == 64, "one line each");
 
+/* A rank, and when the first of its workers is free. */
+struct orr_clock_entry {
+    uint64_t key;
+    int32_t rank, unused;
+};
+
 struct orr_clocks {
     int ranks, kinds;
-    bool unsorted;           /* nobody asks which ranks have least to do, until orr_clocks_ready */
-    uint64_t floor;          /* nothing begins earlier */
-    uint64_t latest;         /* the last task so far is over */
-    struct orr_clock *clock; /* [rank * kinds + kind] */
-    int32_t *heap, *place;   /* ranks, those with least to do first; where each is */
-    uint64_t *key;           /* by rank: when the first of its workers is free */
+    bool unsorted;                /* nobody asks which ranks have least to do, until orr_clocks_ready */
+    uint64_t floor;               /* nothing begins earlier */
+    uint64_t latest;              /* the last task so far is over */
+    struct orr_clock *clock;      /* [rank * kinds + kind] */
+    struct orr_clock_entry *heap; /* ranks, those with least to do first; the few unsorted: by rank */
+    int32_t *place;               /* where each is */
 };
 
 /* 0 or -ENOMEM; then orr_clocks_fini. */
@@ -60,15 +66,14 @@ void orr_clocks_meet(struct orr_clocks *c);
 /* The rank with least to do, where there are more than ORR_CLOCKS_FEW. */
 static inline int orr_clocks_least(const struct orr_clocks *c)
 {
-    return c->heap[0];
+    return c->heap[0].rank;
 }
 /* No worker of any rank is free before. */
 static inline uint64_t orr_clocks_least_free(const struct orr_clocks *c)
 {
-    if (c->ranks > ORR_CLOCKS_FEW) return c->key[c->heap[0]];
-    uint64_t least = c->key[0];
-    for (int i = 1; i < c->ranks; i++)
-        if (c->key[i] < least) least = c->key[i];
+    uint64_t least = c->heap[0].key;
+    for (int i = 1; i < c->ranks && c->ranks <= ORR_CLOCKS_FEW; i++)
+        if (c->heap[i].key < least) least = c->heap[i].key;
     return least;
 }
 

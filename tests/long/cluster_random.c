@@ -55,7 +55,7 @@ static int does = DOES_ALL;                             /* --does */
 static unsigned limit_s = SCALED(LIMIT_S, 4 * LIMIT_S); /* --limit: of one program */
 
 static atomic_int wrong, failed, coming;
-static _Atomic uint64_t lent;
+static _Atomic uint64_t lent, in_place;
 static uint64_t current_seed;
 
 /* ---- numbers ---- */
@@ -1173,7 +1173,10 @@ static void run(struct job *j, int rank)
     struct orr_lend *l = &sessions[rank].lend;
     bool lends = l->on;
     call(rank_end(j, rank), p.step, "shutdown");
-    if (lends) atomic_fetch_add(&lent, orr_lend_get_counts(l).lent);
+    if (!lends) return;
+    struct orr_lend_counts counts = orr_lend_get_counts(l);
+    atomic_fetch_add(&lent, counts.lent);
+    atomic_fetch_add(&in_place, counts.in_place);
 }
 
 /* ---- a placement that moves data wherever it likes ---- */
@@ -1259,6 +1262,7 @@ static bool one_program(uint64_t seed, bool moves)
     make_groups(mix(seed, 21), ranks);
     job_create(&j, ranks, 0, draw(&state, 4) * draw(&state, 10), run);
     j.lends = seed % 3 > 0;
+    if (seed % 3 == 2) orr_inproc_show(j.net); /* lent tasks use their data where these are */
     for (int i = 0; i < ranks; i++) strcpy(sessions[i].place.argument, seed % 8 == 4 ? "homes=0,h=0" : "");
     for (int i = 0; i < ranks && moves; i++)
         j.placement =
@@ -1297,6 +1301,8 @@ int main(int argc, char **argv)
        "and recognised some that are only marked (%d under owner-computes, %d under dmda)",
        recognised[BY_OWNER], recognised[BY_DMDA]);
     ok(lent > 0 || seeds < 8, "ranks ran tasks of others (%llu)", (unsigned long long)lent);
+    ok(in_place > 0 || seeds < 96, "some on data that were used in place (%llu)",
+       (unsigned long long)in_place);
     starpu_shutdown();
     return done_testing();
 }
