@@ -33,7 +33,8 @@ enum {
     STEP = 64 << 20, /* bytes by which a mapping is extended */
     EXACT = 128,
     CLASSES = EXACT + 32,
-    LOOKS = 32 /* at spans of about the right length */
+    CLEARED_MOST = 1 << 20, /* bytes: of more that is to be zeros none is cleared that nobody may touch */
+    LOOKS = 32              /* at spans of about the right length */
 };
 
 enum state { USED, KEPT, GONE, STATES }; /* KEPT: free, and maybe in memory; GONE: free, and not */
@@ -57,7 +58,9 @@ static uint32_t lists[STATES][CLASSES];
 static uint32_t oldest, kept;        /* of the spans kept; kept: their pages */
 static size_t most_bytes = SIZE_MAX; /* of a block */
 static struct orr_mapping mapping;   /* of this process' arena [const but for what is usable] */
-static bool is_another;              /* process than the one that opened it [own: child of fork] */
+static bool is_unclean;              /* the system did not take back what was to go: GONE need not be zeros */
+static bool is_forked;               /* this is a child of who opened it [own: that] */
+static const volatile char *mark;    /* 0 in such a child, too, and sooner: before it runs anything */
 
 /* ---- opening ---- */
 
@@ -141,7 +144,30 @@ static bool is_counted(void)
 
 static void leave_alone(void)
 {
-    is_another = true;
+    is_forked = true;
+}
+
+/* Whether this is another process than the one that opened it. Handlers that the program set for forks before
+ * may take memory ahead of ours; a system that wipes pages at a fork knows sooner (Linux 4.14). */
+static bool is_another(void)
+{
+    return is_forked || (mark && !*mark);
+}
+
+static size_t pages_bytes(uint64_t pages_count)
+{
+    return (size_t)(pages_count * sizeof *pages + PAGE - 1) / PAGE * PAGE;
+}
+
+/* The page behind those records. */
+static void set_mark(char *page)
+{
+#ifdef MADV_WIPEONFORK
+    *page = 1;
+    if (madvise(page, PAGE, MADV_WIPEONFORK) == 0) mark = page;
+#else
+    (void)page;
+#endif
 }
 
 const struct orr_arena *orr_arena_open(size_t most)
@@ -156,16 +182,17 @@ const struct orr_arena *orr_arena_open(size_t most)
     if (a->fd < 0) return NULL;
     bool is_sized = orr_file_may_grow(a->bytes) && ftruncate(a->fd, (off_t)a->bytes) == 0;
     bool is_mapped = is_sized && orr_mapping_make(&mapping, a->fd, a->bytes, PROT_READ | PROT_WRITE);
-    pages = is_mapped ? map(wanted * sizeof *pages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1)
-                      : NULL;
+    size_t bytes = pages_bytes(wanted) + PAGE;
+    pages = is_mapped ? map(bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1) : NULL;
     a->base = mapping.base;
     if (!pages || pthread_atfork(NULL, NULL, leave_alone) != 0) {
         orr_mapping_end(&mapping);
-        if (pages) munmap(pages, wanted * sizeof *pages);
+        if (pages) munmap(pages, bytes);
         close(a->fd);
         return NULL;
     }
     count = (uint32_t)wanted;
+    set_mark((char *)pages + pages_bytes(wanted));
     choose_pages();
     orr_store_release(&orr_arena_bytes, a->bytes); /* pairs with orr_arena_owns */
     return a;
@@ -240,21 +267,28 @@ static uint32_t find_locked(uint32_t length, enum state state)
     return 0;
 }
 
-static bool take_locked(uint32_t length, uint32_t *first_out)
+struct taken {
+    uint32_t first;
+    bool is_kept; /* what is in it is not known: else it is all zeros */
+};
+
+/* no_kept: of what may be in memory none. */
+static bool take_locked(uint32_t length, bool no_kept, struct taken *out)
 {
-    uint32_t at = find_locked(length, KEPT);
+    uint32_t at = no_kept ? 0 : find_locked(length, KEPT);
+    out->is_kept = at != 0 || is_unclean;
     if (!at) at = find_locked(length, GONE);
     if (at) {
         uint32_t first = at - 1, rest = pages[first].length - length;
         if (rest) link_locked(first + length, rest, pages[first].state);
-        *first_out = first;
+        out->first = first;
     } else if (count - top >= length) {
-        *first_out = top;
+        out->first = top;
         top += length;
     } else {
         return false;
     }
-    set_locked(*first_out, length, USED);
+    set_locked(out->first, length, USED);
     return true;
 }
 
@@ -301,8 +335,10 @@ static void give_back_locked(uint32_t keep)
     uint32_t first = 0, length;
     while ((length = take_beyond_locked(keep, &first))) {
         orr_spin_unlock(&lock);
-        madvise(orr_the_arena.base + (size_t)first * PAGE, (size_t)length * PAGE, MADV_REMOVE);
+        bool gone =
+            madvise(orr_the_arena.base + (size_t)first * PAGE, (size_t)length * PAGE, MADV_REMOVE) == 0;
         orr_spin_lock(&lock);
+        is_unclean |= !gone;
         give_locked(first, length, GONE);
     }
 }
@@ -314,7 +350,7 @@ static uint32_t pages_of(size_t bytes)
 
 size_t orr_arena_kept(void)
 {
-    if (is_another) return 0;
+    if (is_another()) return 0;
     orr_spin_lock(&lock);
     size_t bytes = (size_t)kept * PAGE;
     orr_spin_unlock(&lock);
@@ -323,25 +359,15 @@ size_t orr_arena_kept(void)
 
 void orr_arena_give_back(size_t keep)
 {
-    if (!orr_load_acquire(&orr_arena_bytes) || is_another) return;
+    if (!orr_load_acquire(&orr_arena_bytes) || is_another()) return;
     orr_spin_lock(&lock);
     give_back_locked(pages_of(keep));
     orr_spin_unlock(&lock);
 }
 
-void *orr_arena_alloc(size_t bytes)
+/* Makes use of the span; NULL: the system does not let it. */
+static char *enter(uint32_t first, uint32_t length, size_t bytes)
 {
-    if (!orr_load_acquire(&orr_arena_bytes) || bytes < WORTH_SHARING || bytes > most_bytes) return NULL;
-    if (is_another || bytes > orr_the_arena.bytes) return NULL;
-    uint32_t length = (uint32_t)((bytes + PAGE - 1) / PAGE), first = 0;
-    orr_spin_lock(&lock);
-    bool taken = take_locked(length, &first);
-    if (orr_unlikely(!taken && kept)) { /* what is kept may lie between what is not */
-        give_back_locked(0);
-        taken = take_locked(length, &first);
-    }
-    orr_spin_unlock(&lock);
-    if (!taken) return NULL;
     if (orr_unlikely(!orr_mapping_reach(&mapping, ((size_t)first + length) * PAGE))) {
         orr_spin_lock(&lock);
         give_locked(first, length, GONE);
@@ -352,6 +378,23 @@ void *orr_arena_alloc(size_t bytes)
     ASAN_UNPOISON_MEMORY_REGION(p, bytes);
     ASAN_POISON_MEMORY_REGION(p + bytes, (size_t)length * PAGE - bytes);
     return p;
+}
+
+void *orr_arena_alloc(size_t bytes, bool zeroed)
+{
+    if (!orr_load_acquire(&orr_arena_bytes) || bytes < WORTH_SHARING || bytes > most_bytes) return NULL;
+    if (is_another() || bytes > orr_the_arena.bytes) return NULL;
+    uint32_t length = (uint32_t)((bytes + PAGE - 1) / PAGE);
+    struct taken span = { 0 };
+    orr_spin_lock(&lock);
+    bool taken = take_locked(length, zeroed && bytes > CLEARED_MOST, &span);
+    if (orr_unlikely(!taken && kept)) { /* what is kept may lie between what is not */
+        give_back_locked(0);
+        taken = take_locked(length, false, &span);
+    }
+    orr_spin_unlock(&lock);
+    char *p = taken ? enter(span.first, length, bytes) : NULL;
+    return p && zeroed && span.is_kept ? memset(p, 0, bytes) : p;
 }
 
 static uint32_t page_of(const void *p)
@@ -366,7 +409,7 @@ size_t orr_arena_block_bytes(const void *p)
 
 void orr_arena_free(void *p, size_t keep)
 {
-    if (is_another) return;
+    if (is_another()) return;
     uint32_t first = page_of(p), length = pages[first].length; /* its owner alone changes it */
     ASAN_POISON_MEMORY_REGION(p, (size_t)length * PAGE);
     orr_spin_lock(&lock);

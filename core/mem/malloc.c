@@ -43,10 +43,10 @@ void starpu_malloc_set_hooks(starpu_malloc_hook malloc_fn, starpu_free_hook free
 /* Memory that is meant for transfers: other ranks of this node copy from it by themselves, as devices do from
  * what is pinned. NULL: there are none, or it is to be on a NUMA node, or the program gives it back itself.
  */
-static void *shared_alloc(size_t bytes)
+static void *shared_alloc(size_t bytes, bool zeroed)
 {
     bool wanted = orr_main_memories == 1 && orr_load_relaxed(&alignment) <= 4096 && !free_hook;
-    return wanted ? orr_arena_alloc(bytes) : NULL;
+    return wanted ? orr_arena_alloc(bytes, zeroed) : NULL;
 }
 
 static void shared_free(void *p)
@@ -55,9 +55,9 @@ static void shared_free(void *p)
     orr_recycle_make_room(orr_arena_kept());
 }
 
-void *orr_shared_block(size_t bytes)
+void *orr_shared_block(size_t bytes, bool zeroed)
 {
-    return shared_alloc(bytes);
+    return shared_alloc(bytes, zeroed);
 }
 
 size_t orr_shared_block_bytes(const void *p)
@@ -67,7 +67,7 @@ size_t orr_shared_block_bytes(const void *p)
 
 void *orr_shared_malloc(size_t bytes)
 {
-    void *p = shared_alloc(bytes);
+    void *p = shared_alloc(bytes, false);
     return p ? p : orr_malloc_aligned(DEFAULT_ALIGNMENT, bytes ? bytes : 1);
 }
 
@@ -88,7 +88,7 @@ static void *ram_alloc(unsigned node, size_t bytes, int flags)
     }
     bool pinned = flags & STARPU_MALLOC_PINNED && orr_pin_is_worth(bytes);
     void *(*get)(size_t, size_t) = pinned ? orr_pin_malloc : orr_malloc_aligned;
-    void *p = flags & STARPU_MALLOC_PINNED && !pinned ? shared_alloc(bytes) : NULL;
+    void *p = flags & STARPU_MALLOC_PINNED && !pinned ? shared_alloc(bytes, false) : NULL;
     if (p) return p;
     p = get(orr_load_relaxed(&alignment), bytes ? bytes : 1);
     if (p || orr_recycle_bytes() == 0) return p;

@@ -53,7 +53,7 @@ static void *storm(void *number)
             b->p = NULL;
         } else if (i < ROUNDS) {
             b->bytes = LEAST + random_below(&seed, random_below(&seed, 4) ? 64 << 10 : LARGEST);
-            b->p = orr_arena_alloc(b->bytes);
+            b->p = orr_arena_alloc(b->bytes, false);
             if (!b->p || (uintptr_t)b->p % 4096 || !orr_arena_owns(b->p)) atomic_fetch_add(&wrong, 1);
             if (!b->p) continue;
             mark(b, (unsigned char)random_below(&seed, 256));
@@ -101,9 +101,9 @@ static bool another_process_sees(struct block *b)
 static void take_apart(unsigned char **p, int n)
 {
     for (int i = 0; i < n; i++) {
-        p[i] = orr_arena_alloc(LARGEST);
+        p[i] = orr_arena_alloc(LARGEST, false);
         memset(p[i], 1, LARGEST);
-        orr_arena_alloc(LEAST);
+        orr_arena_alloc(LEAST, false);
     }
 }
 
@@ -129,7 +129,7 @@ static void check_limit(void)
     size_t used = resident_bytes(), most = 0;
     free_apart(p, BLOCKS, (size_t)KEPT * LARGEST);
     for (int round = 0; round < BLOCKS / KEPT; round++) {
-        for (int i = 0; i < KEPT; i++) memset(p[i] = orr_arena_alloc(LARGEST), 1, LARGEST);
+        for (int i = 0; i < KEPT; i++) memset(p[i] = orr_arena_alloc(LARGEST, false), 1, LARGEST);
         free_apart(p, KEPT, (size_t)KEPT * LARGEST);
         most = resident_bytes() > most ? resident_bytes() : most;
     }
@@ -137,8 +137,8 @@ static void check_limit(void)
            "what is free and in memory does not become more while blocks come and go");
     is_int(orr_arena_kept(), (size_t)KEPT * LARGEST, "and that is known");
 
-    latest = orr_arena_alloc(LARGEST / 2);
-    orr_arena_alloc(LEAST);
+    latest = orr_arena_alloc(LARGEST / 2, false);
+    orr_arena_alloc(LEAST, false);
     memset(latest, 1, LARGEST / 2);
     orr_arena_free(latest, (size_t)KEPT * LARGEST);
     ok(is_resident(latest, LARGEST / 2), "beyond the limit the oldest is given back, not the latest");
@@ -153,7 +153,7 @@ static void check_closed(void)
 {
     int fd = orr_the_arena.fd, saved = dup(fd), own = memfd_create("own", 0);
     struct stat before, after;
-    unsigned char *p = orr_arena_alloc(LARGEST);
+    unsigned char *p = orr_arena_alloc(LARGEST, false);
     off_t at = (char *)p - orr_the_arena.base;
     memset(p, 1, LARGEST);
     ok(pwrite(own, p, LARGEST, at) == LARGEST && dup2(own, fd) == fd && fstat(own, &before) == 0,
@@ -165,12 +165,57 @@ static void check_closed(void)
     close(own);
 }
 
+static int is_zeros(const unsigned char *p, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (p[i]) return 0;
+    return 1;
+}
+
+/* Where others wrote before, and where nobody did. */
+static void check_zeros(void)
+{
+    enum { TIMES = 6, MANY = 8 << 20 };
+    static const size_t sizes[] = { LEAST, LARGEST, MANY };
+    int right = 1;
+    for (int round = 0; round < TIMES; round++)
+        for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+            unsigned char *p = orr_arena_alloc(sizes[i], true);
+            right &= p && is_zeros(p, sizes[i]);
+            memset(p, 255, sizes[i]);
+            orr_arena_free(p, round % 2 ? 0 : SIZE_MAX);
+        }
+    ok(right, "blocks that are to be zeros are");
+    size_t before = resident_bytes();
+    unsigned char *p = orr_arena_alloc(MANY, true);
+    memset(p, 255, MANY);
+    orr_arena_free(p, SIZE_MAX);
+    orr_arena_give_back(0);
+    p = orr_arena_alloc(MANY, true);
+    p[MANY / 2] = 1;
+    ok(resident_bytes() < before + MANY / 2, "and cost nothing before they are touched");
+    orr_arena_free(p, 0);
+}
+
 /* ---- other processes ---- */
+
+/* A handler that the program had before the arena was there runs before the arena's own. */
+static void *taken_in_child;
+
+static void take_in_child(void)
+{
+    taken_in_child = orr_arena_alloc(LARGEST, false);
+}
+
+static int took_none(void *unused UNUSED)
+{
+    return taken_in_child != NULL;
+}
 
 static int use_in_child(void *block)
 {
     orr_arena_free(block, 0);
-    return orr_arena_alloc(LARGEST) != NULL;
+    return orr_arena_alloc(LARGEST, false) != NULL;
 }
 
 static int open_limited(void *unused UNUSED)
@@ -182,7 +227,7 @@ static int open_limited(void *unused UNUSED)
 static int open_locked(void *unused UNUSED)
 {
     if (mlockall(MCL_FUTURE) || !orr_arena_open(KEEP)) return 0; /* it may not */
-    char *p = orr_arena_alloc(LARGEST);
+    char *p = orr_arena_alloc(LARGEST, false);
     memset(p, 1, LARGEST);
     return resident_bytes() > LARGEST;
 }
@@ -190,7 +235,7 @@ static int open_locked(void *unused UNUSED)
 static int lock_open(void *unused UNUSED)
 {
     enum { MORE = 64 << 20, ALL = 1 << 30 };
-    char *p = orr_arena_open(ALL) ? orr_arena_alloc(LARGEST) : NULL;
+    char *p = orr_arena_open(ALL) ? orr_arena_alloc(LARGEST, false) : NULL;
     if (!p) return 1;
     memset(p, 1, LARGEST);
     if (mlockall(MCL_CURRENT)) return 0; /* it may not */
@@ -258,46 +303,50 @@ int main(void)
     pthread_t threads[THREADS];
     int on_stack;
     prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0); /* pages are counted */
-    ok(!orr_arena_alloc(LARGEST) && !orr_arena_owns(&on_stack), "before it is open there are no blocks");
+    ok(!orr_arena_alloc(LARGEST, false) && !orr_arena_owns(&on_stack),
+       "before it is open there are no blocks");
     is_int(in_child(open_limited, NULL), 0, "it is not for who has a limit on addresses");
     is_int(in_child(open_locked, NULL), 0, "who locks all memory to come has as much as is used");
     is_int(in_child(lock_open, NULL), 0, "nor does who locks all that there is have much more than that");
+    pthread_atfork(NULL, NULL, take_in_child);
     if (!orr_arena_open(SIZE_MAX)) skip_all("this system has no such memory");
     ok(orr_arena_open(SIZE_MAX)->base == orr_the_arena.base, "it is opened once");
-    ok(!orr_arena_alloc(100), "small blocks are left to malloc");
-    ok(!orr_arena_alloc(orr_the_arena.bytes + 1) && !orr_arena_alloc(SIZE_MAX),
+    ok(!orr_arena_alloc(100, false), "small blocks are left to malloc");
+    ok(!orr_arena_alloc(orr_the_arena.bytes + 1, false) && !orr_arena_alloc(SIZE_MAX, false),
        "and so are those that do not fit");
     for (int i = 0; i < THREADS; i++) pthread_create(&threads[i], NULL, storm, (void *)(uintptr_t)i);
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     is_int(wrong, 0, "blocks of %d threads do not overlap, and keep what is in them", THREADS);
 
     struct block a = { .bytes = LARGEST }, b = { .bytes = LARGEST }, whole = { .bytes = 2 * LARGEST - 4096 };
-    a.p = orr_arena_alloc(a.bytes);
-    b.p = orr_arena_alloc(b.bytes);
+    a.p = orr_arena_alloc(a.bytes, false);
+    b.p = orr_arena_alloc(b.bytes, false);
     mark(&a, 1);
     mark(&b, 2);
     ok(another_process_sees(&a) && another_process_sees(&b), "another process sees what is in them");
     is_int(in_child(use_in_child, a.p), 0, "a child of fork has no blocks of it");
+    is_int(in_child(took_none, NULL), 0, "nor while the program's handlers of the fork run");
     ok(is_kept(&a), "and cannot give back its parent's");
     size_t before = resident_bytes();
     orr_arena_free(a.p, 0);
     ok(resident_bytes() + LARGEST <= before, "beyond the limit memory goes back to the system");
     ok(is_kept(&b), "but not that of others");
     orr_arena_free(b.p, SIZE_MAX);
-    unsigned char *again = orr_arena_alloc(LARGEST);
+    unsigned char *again = orr_arena_alloc(LARGEST, false);
     ok(again == a.p || again == b.p || (again < a.p), "what was freed is used again");
     orr_arena_free(again, SIZE_MAX);
     struct block all[BLOCKS];
-    for (int i = 0; i < BLOCKS; i++) all[i].p = orr_arena_alloc(LARGEST);
+    for (int i = 0; i < BLOCKS; i++) all[i].p = orr_arena_alloc(LARGEST, false);
     unsigned char *end = all[BLOCKS - 1].p;
     for (int i = 0; i < BLOCKS; i++) end = all[i].p > end ? all[i].p : end;
     for (int i = 0; i < BLOCKS; i += 2) orr_arena_free(all[i].p, SIZE_MAX);
     for (int i = 1; i < BLOCKS; i += 2) orr_arena_free(all[i].p, SIZE_MAX);
-    whole.p = orr_arena_alloc(whole.bytes);
+    whole.p = orr_arena_alloc(whole.bytes, false);
     ok(whole.p && whole.p < end, "free neighbours become one");
     orr_arena_free(whole.p, 0);
     check_limit();
     check_closed();
+    check_zeros();
     check_malloc();
     check_both();
     return done_testing();

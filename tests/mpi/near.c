@@ -329,7 +329,7 @@ static void lay_out(struct transfer *t, size_t bytes, enum shape shape, bool in_
     size_t run = shape == NARROW ? bytes / (64 * 64) : bytes / 64;
     t->payload = (struct orr_payload){ .bytes = bytes, .on_device = shape == ON_DEVICE };
     size_t room = 3 * bytes + (GAP << 12) + (1 << 17);
-    t->memory = in_arena ? orr_arena_alloc(room) : NULL;
+    t->memory = in_arena ? orr_arena_alloc(room, false) : NULL;
     if (!t->memory) t->memory = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     t->payload.base = t->memory;
     if (shape == STRIDED || shape == NARROW) {

@@ -5,8 +5,7 @@
  * nothing. Not here: the blocks (core/mem/arena.c), what it is good for (near_copy.c).
  *
  * A program that is not linked with the library, or before starpu_mpi_init or after a fork, gets what the C
- * library has. What realloc makes grow out of a block of that stays with it. Memory of calloc that is larger
- * than ZEROED_MOST does, too: the system gives zeros that cost nothing until they are touched. */
+ * library has. What realloc makes grow out of a block of that stays with it. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
@@ -21,7 +20,7 @@
 #pragma weak orr_shared_block_bytes
 #pragma weak orr_shared_free
 
-enum { PAGE = 4096, ZEROED_MOST = 4 << 20 };
+enum { PAGE = 4096 };
 
 /* The C library's own, by the names under which it has them for who replaces the others. */
 void *__libc_malloc(size_t bytes);
@@ -31,9 +30,9 @@ void *__libc_memalign(size_t alignment, size_t bytes);
 void __libc_free(void *p);
 
 /* NULL: the C library is to have it. */
-static void *block(size_t bytes)
+static void *block(size_t bytes, bool zeroed)
 {
-    return &orr_arena_bytes ? orr_shared_block(bytes) : NULL;
+    return &orr_arena_bytes ? orr_shared_block(bytes, zeroed) : NULL;
 }
 
 static bool is_block(const void *p)
@@ -49,7 +48,7 @@ static void *out_of_memory(void)
 
 ORR_EXPORT void *malloc(size_t bytes)
 {
-    void *p = block(bytes);
+    void *p = block(bytes, false);
     return p ? p : __libc_malloc(bytes);
 }
 
@@ -68,8 +67,8 @@ ORR_EXPORT void *calloc(size_t count, size_t bytes)
 {
     size_t all;
     if (__builtin_mul_overflow(count, bytes, &all)) return out_of_memory();
-    void *p = all <= ZEROED_MOST ? block(all) : NULL;
-    return p ? memset(p, 0, all) : __libc_calloc(count, bytes);
+    void *p = block(all, true);
+    return p ? p : __libc_calloc(count, bytes);
 }
 
 /* Of a block: in place, where what it needs fills half of what it has. */
@@ -102,7 +101,7 @@ ORR_EXPORT void *reallocarray(void *p, size_t count, size_t bytes)
 
 ORR_EXPORT void *memalign(size_t alignment, size_t bytes)
 {
-    void *p = alignment <= PAGE ? block(bytes) : NULL;
+    void *p = alignment <= PAGE ? block(bytes, false) : NULL;
     return p ? p : __libc_memalign(alignment, bytes);
 }
 
