@@ -154,6 +154,11 @@ static bool is_another(void)
     return is_forked || (mark && !*mark);
 }
 
+bool orr_arena_is_own(void)
+{
+    return orr_load_acquire(&orr_arena_bytes) && !is_another();
+}
+
 static size_t pages_bytes(uint64_t pages_count)
 {
     return (size_t)(pages_count * sizeof *pages + PAGE - 1) / PAGE * PAGE;
@@ -359,7 +364,7 @@ size_t orr_arena_kept(void)
 
 void orr_arena_give_back(size_t keep)
 {
-    if (!orr_load_acquire(&orr_arena_bytes) || is_another()) return;
+    if (!orr_arena_is_own()) return;
     orr_spin_lock(&lock);
     give_back_locked(pages_of(keep));
     orr_spin_unlock(&lock);

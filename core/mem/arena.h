@@ -60,6 +60,8 @@ ORR_EXPORT bool orr_file_may_grow(size_t bytes);
 /* A block at the beginning of a page, zeroed or not; NULL: it is not open or full, or the block is better had
  * from malloc, or this is a child of fork, which would use what is its parent's. */
 void *orr_arena_alloc(size_t bytes, bool zeroed);
+/* Whether it is open, and this is no child of fork of who opened it. */
+bool orr_arena_is_own(void);
 /* How many bytes a block has. Its owner asks. */
 size_t orr_arena_block_bytes(const void *p);
 /* Gives it back; keep: so many bytes of what is free may stay in memory for the next. Nothing in a child of
@@ -76,8 +78,8 @@ void orr_arena_give_back(size_t keep);
 ORR_EXPORT void *orr_shared_malloc(size_t bytes);
 /* NULL is fine. Any thread. */
 ORR_EXPORT void orr_shared_free(void *p);
-/* Of the arena, or NULL: what stands in for malloc (tools/malloc) has another then. Freed by orr_shared_free.
- */
+/* Of the arena, or NULL: what stands in for malloc (tools/malloc) has another then, as while the runtime is
+ * not there, which keeps free memory (ORRERY_RECYCLE_MEM). Freed by orr_shared_free. */
 ORR_EXPORT void *orr_shared_block(size_t bytes, bool zeroed);
 /* How many bytes such a block has, at least what was asked for. */
 ORR_EXPORT size_t orr_shared_block_bytes(const void *p);

@@ -49,15 +49,17 @@ static void *shared_alloc(size_t bytes, bool zeroed)
     return wanted ? orr_arena_alloc(bytes, zeroed) : NULL;
 }
 
+/* A child of fork may have got our locks as others held them. */
 static void shared_free(void *p)
 {
+    if (!orr_arena_is_own()) return;
     orr_arena_free(p, orr_recycle_limit());
     orr_recycle_make_room(orr_arena_kept());
 }
 
 void *orr_shared_block(size_t bytes, bool zeroed)
 {
-    return shared_alloc(bytes, zeroed);
+    return orr_arena_is_own() && orr_recycle_limit() > 0 ? shared_alloc(bytes, zeroed) : NULL;
 }
 
 size_t orr_shared_block_bytes(const void *p)

@@ -8,13 +8,14 @@
 #include <errno.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "core/mem/arena.h"
 #include "tests/mpi/helper_mpi.h"
 
-enum { SMALL = 1000, LARGE = 100 << 10, LARGER = 300 << 10, HUGE_ZEROS = 64 << 20 };
+enum { SMALL = 1000, LARGE = 100 << 10, LARGER = 300 << 10, HUGE = 64 << 20 };
 enum { THREADS = 3, ROUNDS = 4000, SLOTS = 24 };
 
 static int is_filled(const unsigned char *p, size_t bytes, unsigned char with)
@@ -33,7 +34,7 @@ static int is_seen(const void *p)
 
 static void where_blocks_are(void)
 {
-    void *small = malloc(SMALL), *large = malloc(LARGE), *zeros = calloc(HUGE_ZEROS, 1);
+    void *small = malloc(SMALL), *large = malloc(LARGE), *zeros = calloc(HUGE, 1);
     fact(!orr_arena_owns(small), "small blocks of malloc are the C library's");
     fact(is_seen(large), "large ones are where others see them");
     fact(is_seen(zeros), "zeros, too");
@@ -90,6 +91,14 @@ static void sizes_change(void)
     memset(p, 3, LARGE);
     p = realloc(p, LARGER);
     fact(is_seen(p) && is_filled(p, LARGE, 3), "a large block that grows goes on being seen");
+    int moves = 0;
+    for (size_t bytes = LARGER; bytes < HUGE; bytes += LARGE) {
+        unsigned char *q = realloc(p, bytes);
+        moves += q != p;
+        p = q;
+        p[bytes - 1] = 3;
+    }
+    fact(moves < 20, "one that grows step by step is not moved each time (%d times)", moves);
     p = realloc(p, 0);
     fact(!p, "and ends where nothing is wanted");
 }
@@ -217,6 +226,51 @@ static void children(void)
     free(p);
 }
 
+/* What other threads hold in that moment is held in the child for ever. */
+static atomic_bool over;
+
+static void *come_and_go(void *unused UNUSED)
+{
+    while (!atomic_load(&over)) {
+        void *p = malloc(LARGE), *q = malloc(2 * LARGE);
+        memset(p, 1, SMALL);
+        free(p);
+        free(q);
+    }
+    return NULL;
+}
+
+static void children_of_threads(void)
+{
+    enum { CHILDREN = 40, WAIT_MS = 4000 };
+    pthread_t thread[THREADS];
+    int hung = 0, status = 0, ended = 0;
+    for (int i = 0; i < THREADS; i++) pthread_create(&thread[i], NULL, come_and_go, NULL);
+    for (int i = 0; i < CHILDREN && !hung; i++) {
+        void *mine = malloc(LARGE);
+        pid_t child = fork();
+        if (child == 0) {
+            free(mine);
+            void *p = malloc(LARGE);
+            free(realloc(p, LARGER));
+            _exit(0);
+        }
+        pid_t r = 0;
+        for (int ms = 0; ms < WAIT_MS && (r = waitpid(child, &status, WNOHANG)) == 0; ms++) usleep(1000);
+        if (r == 0) {
+            hung++;
+            kill(child, SIGKILL);
+            waitpid(child, &status, 0);
+        }
+        ended += r == child && status == 0;
+        free(mine);
+    }
+    atomic_store(&over, true);
+    for (int i = 0; i < THREADS; i++) pthread_join(thread[i], NULL);
+    fact(ended == CHILDREN, "children of a program whose threads allocate do so, too (%d of %d)", ended,
+         CHILDREN);
+}
+
 /* ---- a value ---- */
 
 static void add_one(void *buffers[], void *arg UNUSED)
@@ -281,10 +335,15 @@ int main(int argc, char **argv)
         its_own();
         threads();
         children();
+        children_of_threads();
         goes_to_and_fro();
     } else {
         fact(1, "there is no liborrery-malloc.so in this build: beside a sanitizer, or another C library");
     }
     free(early);
-    return mpi_finish();
+    int status = mpi_finish();
+    void *late = malloc(LARGE); /* nobody would keep it in memory once it is free */
+    if (preloaded && orr_arena_owns(late)) status = 1;
+    free(late);
+    return status;
 }

@@ -4,11 +4,12 @@
  * program's libraries (LD_PRELOAD, by orrery_malloc); all else is the C library's. Threads: any. Owns:
  * nothing. Not here: the blocks (core/mem/arena.c), what it is good for (near_copy.c).
  *
- * A program that is not linked with the library, or before starpu_mpi_init or after a fork, gets what the C
- * library has. What realloc makes grow out of a block of that stays with it. */
+ * A program that is not linked with the library, or before starpu_mpi_init, after its end or after a fork,
+ * gets what the C library has. What realloc makes grow out of a block of that stays with it. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <malloc.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,7 +72,8 @@ ORR_EXPORT void *calloc(size_t count, size_t bytes)
     return p ? p : __libc_calloc(count, bytes);
 }
 
-/* Of a block: in place, where what it needs fills half of what it has. */
+/* Of a block: in place, where what it needs fills half of what it has. Who grows step by step is not to have
+ * all copied each time; pages that are not touched cost nothing. */
 static void *resize(void *p, size_t bytes)
 {
     size_t room = orr_shared_block_bytes(p);
@@ -80,7 +82,8 @@ static void *resize(void *p, size_t bytes)
         return NULL;
     }
     if (bytes <= room && bytes > room / 2) return p;
-    void *q = malloc(bytes);
+    void *q = bytes > room && bytes <= SIZE_MAX / 2 ? malloc(bytes + bytes / 2) : NULL;
+    if (!q) q = malloc(bytes);
     if (!q) return NULL;
     memcpy(q, p, bytes < room ? bytes : room);
     free(p);
