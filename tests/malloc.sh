@@ -27,6 +27,12 @@ ends 2 'which program' "$tool"
 ends 2 'unknown option' "$tool" --fast true
 ends 127 'not found' "$tool" /nowhere/to/be/found
 ends 3 'liborrery-malloc.so:first.so$' env LD_PRELOAD=first.so "$tool" sh -c 'echo "$LD_PRELOAD"; exit 3'
+spaced=$(mktemp -d "${TMPDIR:-/tmp}/orrery malloc.XXXXXX") || exit 99
+trap 'rm -rf "$log" "$spaced"' EXIT
+mkdir "$spaced/tools" "$spaced/.libs"
+cp "$tool" "$spaced/tools"
+cp "$library" "$spaced/.libs"
+ends 1 'no path with a blank' "$spaced/tools/orrery_malloc" true
 runner=run-mpi suffix=mpi
 export LD_PRELOAD ORR_RANKS
 LD_PRELOAD=$library ORR_RANKS=2

@@ -97,6 +97,13 @@ static bool is_shown(const struct orr_lend *l, int peer, const struct orr_payloa
     return p->bytes && t->ops->shows && t->ops->shows(t, peer, p->base, extent(p));
 }
 
+static void add_volume(struct volume *v, int mode, bool in_place, double bytes)
+{
+    v->in_place += in_place;
+    if (mode & STARPU_R && !in_place) v->out += bytes;
+    if (mode & STARPU_W && !in_place) v->back += bytes;
+}
+
 /* Whether the value of datum i can be sent or shown to peer; adds what that takes. */
 static bool may_send(const struct orr_lend *l, int peer, const struct starpu_task *p, unsigned i,
                      struct volume *v)
@@ -110,9 +117,7 @@ static bool may_send(const struct orr_lend *l, int peer, const struct starpu_tas
     if (orr_dense_kinds[h->ops->interfaceid]->by_pointer || h->ops->interface_size > ORR_LOAN_INTERFACE)
         return false;
     bool in_place = is_shown(l, peer, &payload);
-    v->in_place += in_place;
-    if (mode & STARPU_R && !in_place) v->out += (double)payload.bytes;
-    if (mode & STARPU_W && !in_place) v->back += (double)payload.bytes;
+    add_volume(v, mode, in_place, (double)payload.bytes);
     return true;
 }
 
@@ -201,7 +206,9 @@ static bool goes(const struct orr_loan_datum *d, int mode)
     return !d->at && d->mode & (uint32_t)mode;
 }
 
-static void describe(struct orr_loan_datum *d, const struct asked *a, const struct starpu_task *p, unsigned i)
+/* Adds what it takes to send it, or show it: what is only written had no place before the task was taken. */
+static void describe(struct orr_loan_datum *d, const struct asked *a, const struct starpu_task *p, unsigned i,
+                     struct volume *volume)
 {
     const void *interface = STARPU_TASK_GET_INTERFACES(p)[i];
     int mode = (int)STARPU_TASK_GET_MODE(p, i);
@@ -213,9 +220,10 @@ static void describe(struct orr_loan_datum *d, const struct asked *a, const stru
                                   .ndim = (uint32_t)v.ndim,
                                   .mode = (uint32_t)mode & STARPU_RW };
     for (size_t k = 0; k < v.ndim; k++) d->nn[k] = v.nn[k], d->ld[k] = v.ld[k];
-    if (orr_handle_payload_dense(STARPU_TASK_GET_HANDLE(p, i), interface, &payload) &&
-        is_shown(a->lend, a->ask->peer, &payload))
-        d->at = (uintptr_t)payload.base;
+    if (!orr_handle_payload_dense(STARPU_TASK_GET_HANDLE(p, i), interface, &payload)) return;
+    bool in_place = is_shown(a->lend, a->ask->peer, &payload);
+    if (in_place) d->at = (uintptr_t)payload.base;
+    add_volume(volume, mode, in_place, (double)payload.bytes);
 }
 
 static void free_loan(struct loan *n)
@@ -249,13 +257,12 @@ static struct loan *make_loan(const struct asked *a, struct orr_task *t)
     orr_spin_lock(&a->lend->lock);
     n->message->id = a->lend->next_id++;
     orr_spin_unlock(&a->lend->lock);
-    for (uint32_t i = 0; i < ndata; i++) describe(&data_of(n->message)[i], a, p, i);
+    for (uint32_t i = 0; i < ndata; i++) describe(&data_of(n->message)[i], a, p, i, &n->volume);
     if (args_bytes) memcpy((char *)n->message + args_at, p->cl_arg, args_bytes);
     n->lend = a->lend;
     n->task = t;
     n->peer = a->ask->peer;
     n->here_ns = a->here_ns;
-    n->volume = a->volume;
     return n;
 }
 
@@ -288,7 +295,7 @@ static void note_result(struct loan *n, int status)
     orr_spin_lock(&l->lock);
     l->counts.bytes += (uint64_t)n->volume.out + (status ? 0 : (uint64_t)n->volume.back);
     l->counts.undone += status != 0;
-    l->counts.in_place += n->volume.in_place;
+    l->counts.in_place += status ? 0 : n->volume.in_place;
     if (status == -ENODEV) {
         l->unknown[l->nunknown % ORR_LEND_UNKNOWN].cl = n->task->pub->cl;
         l->unknown[l->nunknown++ % ORR_LEND_UNKNOWN].peer = n->peer;

@@ -174,10 +174,51 @@ static void in_place(void)
     fact(my_rank != 0 || (are_seen(seen) ? used > 0 : used == 0),
          "they are used in place where the borrower sees them (%d)", (int)used);
     used = lend_tiles(own);
-    fact(my_rank != 0 || (are_seen(own) ? used > 0 : used == 0),
-         "and sent where it does not (of malloc: %d)", (int)used);
+    fact(my_rank != 0 || (are_seen(own) ? used > 0 : used == 0), "and sent where it does not (of malloc: %d)",
+         (int)used);
     if (my_rank == 0) starpu_free_noflag(seen, BYTES);
     free(own);
+}
+
+/* All elements = i. */
+static void make_tile(void *buffers[], void *arg)
+{
+    int *a = (int *)STARPU_VECTOR_GET_PTR(buffers[0]), with;
+    starpu_codelet_unpack_args(arg, &with);
+    for (size_t i = 0; i < ROWS * COLS * 2; i++) a[i] = with;
+    usleep(NAP_US);
+}
+static struct starpu_codelet make_tile_cl = {
+    .cpu_funcs = { make_tile }, .nbuffers = 1, .modes = { STARPU_W }, .name = "make_tile"
+};
+
+/* Data without memory until a lent task is to write it first. */
+static void first_values(void)
+{
+    static starpu_data_handle_t h[TILES];
+    struct orr_lend_counts before = counts_now();
+    int wrong = 0;
+    void *some = NULL;
+    starpu_malloc(&some, ROWS * COLS * 2 * sizeof(int));
+    for (int i = 0; i < TILES; i++) {
+        starpu_vector_data_register(&h[i], -1, 0, ROWS * COLS * 2, sizeof(int));
+        starpu_mpi_data_register(h[i], i, 0);
+        starpu_mpi_task_insert(MPI_COMM_WORLD, &make_tile_cl, STARPU_W, h[i], STARPU_VALUE, &i, sizeof i, 0);
+    }
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    struct orr_lend_counts after = counts_now();
+    for (int i = 0; i < TILES && my_rank == 0; i++) {
+        starpu_data_acquire(h[i], STARPU_R);
+        const int *v = (const int *)starpu_data_get_local_ptr(h[i]);
+        for (int k = 0; k < ROWS * COLS * 2; k++) wrong += v[k] != i;
+        starpu_data_release(h[i]);
+    }
+    for (int i = 0; i < TILES; i++) starpu_data_unregister(h[i]);
+    fact(my_rank != 0 || (after.lent > before.lent && wrong == 0), "lent tasks write first values");
+    fact(my_rank != 0 || (are_seen(some) ? after.bytes == before.bytes && after.in_place > before.in_place
+                                         : after.in_place == before.in_place),
+         "in place, too, where the borrower sees them");
+    starpu_free_noflag(some, ROWS * COLS * 2 * sizeof(int));
 }
 
 int main(int argc, char **argv)
@@ -187,5 +228,6 @@ int main(int argc, char **argv)
     one_has_all();
     even();
     in_place();
+    first_values();
     return mpi_finish();
 }
