@@ -82,19 +82,11 @@ static void *home_interface(struct orr_data *h)
     return h->replicates[orr_node_home()].interface;
 }
 
-/* From its first byte to its last; 0: it has none. */
-static size_t extent(const struct orr_payload *p)
-{
-    size_t bytes = p->kind == ORR_PAYLOAD_STRIDED ? p->run_bytes : p->bytes;
-    for (int i = 0; i < p->ndims; i++) bytes += (p->dims[i].count - 1) * p->dims[i].stride_bytes;
-    return bytes;
-}
-
 /* Whether peer uses it where it is. */
 static bool is_shown(const struct orr_lend *l, int peer, const struct orr_payload *p)
 {
     struct orr_transport *t = l->cluster->engine.transport;
-    return p->bytes && t->ops->shows && t->ops->shows(t, peer, p->base, extent(p));
+    return p->bytes && t->ops->shows && t->ops->shows(t, peer, p->base);
 }
 
 static void add_volume(struct volume *v, int mode, bool in_place, double bytes)

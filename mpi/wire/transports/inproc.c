@@ -303,9 +303,9 @@ static bool unsent(struct orr_transport *t)
     return false;
 }
 
-static bool shows(struct orr_transport *t, int peer, const void *p, size_t bytes)
+static bool shows(struct orr_transport *t, int peer, const void *p)
 {
-    (void)peer, (void)p, (void)bytes;
+    (void)peer, (void)p;
     return rank_of(t)->net->shown;
 }
 

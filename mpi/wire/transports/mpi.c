@@ -360,9 +360,8 @@ static bool fetches(struct orr_transport *t, int peer)
     return orr_near_rank_fetches(((struct mpi_transport *)t)->near, peer);
 }
 
-static bool shows(struct orr_transport *t, int peer, const void *p, size_t bytes)
+static bool shows(struct orr_transport *t, int peer, const void *p)
 {
-    (void)bytes; /* what begins in it ends there */
     return orr_near_rank_changes(((struct mpi_transport *)t)->near, peer) && orr_arena_owns(p);
 }
 
