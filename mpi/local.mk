@@ -67,6 +67,7 @@ orrery_mpi_sources += mpi/api/iteration.c mpi/api/iteration.h
 orrery_mpi_sources += mpi/value/collective.c mpi/value/collective.h
 orrery_mpi_sources += mpi/value/calls.c mpi/value/calls.h
 orrery_mpi_sources += mpi/value/loan.c mpi/value/loan.h mpi/value/lend.c mpi/value/lend.h mpi/value/borrow.c mpi/value/borrow.h mpi/value/hungry.c mpi/value/hungry.h
+orrery_mpi_sources += mpi/value/seen.c mpi/value/seen.h
 orrery_mpi_sources += mpi/value/tags.c mpi/value/tags.h
 orrery_mpi_sources += mpi/value/crc32c.c mpi/value/crc32c.h
 orrery_mpi_sources += mpi/value/snapshot.c mpi/value/snapshot.h

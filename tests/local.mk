@@ -54,6 +54,7 @@ INPROC_TESTS += tests/mpi/spread
 INPROC_TESTS += tests/mpi/bringup
 INPROC_TESTS += tests/mpi/clusters
 INPROC_TESTS += tests/mpi/lending
+INPROC_TESTS += tests/mpi/seen
 INPROC_TESTS += tests/mpi/cluster_random_short
 INPROC_TESTS += tests/mpi/away
 INPROC_TESTS += tests/mpi/moved
@@ -113,6 +114,9 @@ tests/mpi/malloced.mpi: liborrery-malloc.la tools/orrery_malloc
 endif
 INPROC_MPI_TESTS += tests/mpi/engine_mpi
 INPROC_MPI_TESTS += tests/mpi/lending_mpi
+INPROC_MPI_TESTS += tests/mpi/seen_mpi
+INPROC_MPI_TESTS += tests/mpi/seen_kept
+INPROC_MPI_TESTS += tests/mpi/seen_lent
 INPROC_MPI_TESTS += tests/mpi/lending_hostile
 INPROC_MPI_TESTS += tests/mpi/lending_busy
 INPROC_MPI_TESTS += tests/mpi/versions

@@ -18,6 +18,7 @@
 #include "core/data/layouts.h"
 #include "core/data/partition.h"
 #include "core/data/transfer.h"
+#include "core/data/view.h"
 #include "core/mem/node.h"
 
 void orr_data_announce_slow(struct orr_data *h, int mode)
@@ -434,7 +435,7 @@ static int convert_blocking(struct orr_data *h, int node, int mode)
 /* Brings the bytes to the node (< 0: none is wanted), blocking. On an error h is given back. */
 static int fetch_acquired(struct orr_data *h, int node, int mode, const char *fn)
 {
-    if (node < 0 || orr_load_relaxed(&h->ready_interface)) return 0;
+    if (node < 0 || orr_load_acquire(&h->ready_interface)) return 0; /* pairs with its update */
     int r = orr_fetch_blocking(h, (unsigned)node, mode);
     if (r == 0 && orr_unlikely(lacks_layout(h, node, mode))) r = convert_blocking(h, node, mode);
     return r ? fetch_failed(h, r, fn, orr_error) : 0;
@@ -486,6 +487,10 @@ static int acquire_try(struct orr_data *h, int node, int mode, const void *at)
     r = orr_data_use(h, use_of(&a) | ORR_USE_TRIES);
     if (!r) r = join(h, &a, join_if_free_locked);
     if (r < 0) return r;
+    if (node >= 0 && mode != STARPU_R && orr_unlikely(orr_shown_ask(h))) { /* others read in its memory */
+        orr_data_leave(h, &a);
+        return -EAGAIN;
+    }
     tell_acquired(h, &a, a.group);
     orr_store_relaxed(&h->acquired_at, at);
     return fetch_acquired(h, node, mode, "starpu_data_acquire_try");
@@ -560,7 +565,7 @@ static void fetched(struct orr_fetch *f, int status)
 static void start_fetch(struct callback_acquire *c)
 {
     orr_store_relaxed(&c->handle->acquired_at, c->at);
-    if (c->node < 0 || orr_load_relaxed(&c->handle->ready_interface)) {
+    if (c->node < 0 || orr_load_acquire(&c->handle->ready_interface)) { /* pairs with its update */
         finish(c, 0);
         return;
     }

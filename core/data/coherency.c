@@ -25,6 +25,7 @@
 #include "core/data/layouts.h"
 #include "core/data/starving.h"
 #include "core/data/transfer.h"
+#include "core/data/view.h"
 
 const char *orr_data_label(struct orr_data *h, char *buf, size_t bytes)
 {
@@ -39,7 +40,7 @@ const char *orr_data_label(struct orr_data *h, char *buf, size_t bytes)
 void orr_data_update_ready_locked(struct orr_data *h)
 {
     struct orr_replicate *r = &h->replicates[orr_node_home()];
-    bool ready = h->nnodes == 1 && r->allocated && r->state != ORR_INVALID;
+    bool ready = h->nnodes == 1 && r->allocated && r->state != ORR_INVALID && !orr_load_relaxed(&h->apart);
     orr_store_release(&h->ready_interface, ready ? r->interface : NULL);
 }
 
@@ -195,8 +196,10 @@ static void new_transfer(struct orr_transfer *t, struct orr_fetch *f)
 }
 
 /* One look at the state. spare: for a new transfer, NULL when there is none yet. *started_out: it was used,
- * and the caller must start it. Called with the handle's lock held. */
-static int step_locked(struct orr_fetch *f, struct orr_transfer *spare, bool *started_out)
+ * and the caller must start it. What todo says then is the caller's, too. Called with the handle's lock held.
+ */
+static int step_locked(struct orr_fetch *f, struct orr_transfer *spare, bool *started_out,
+                       struct orr_view_todo *todo)
 {
     struct orr_data *h = f->handle;
     struct orr_replicate *r = &h->replicates[f->node];
@@ -208,6 +211,7 @@ static int step_locked(struct orr_fetch *f, struct orr_transfer *spare, bool *st
         attach(f, busy);
         return STEP_WAIT;
     }
+    if (orr_unlikely(orr_load_relaxed(&h->apart)) && orr_view_hinders_locked(f, todo)) return STEP_WAIT;
     unsigned convert = orr_unlikely(h->formats) ? orr_layout_missing(f) : 0;
     if ((read && r->state == ORR_INVALID) || !r->allocated || convert) {
         if (f->prefetch && h->nnodes > 1 && !f->has_turn && !orr_prefetch_turn_locked(f)) return STEP_WAIT;
@@ -259,16 +263,18 @@ static int carry_on(struct orr_fetch *f)
     struct orr_transfer *spare = NULL;
     unsigned node = f->node;
     bool started = false, had_turn = false;
+    struct orr_view_todo todo = { .leave = NULL };
     orr_spin_lock(&h->queue.lock);
-    int s = step_locked(f, NULL, &started);
+    int s = step_locked(f, NULL, &started, &todo);
     if (s == STEP_NEEDS_TRANSFER) {
         had_turn = f->has_turn;
         orr_spin_unlock(&h->queue.lock);
         spare = orr_calloc(1, sizeof *spare);
         orr_spin_lock(&h->queue.lock);
-        s = spare ? step_locked(f, spare, &started) : -ENOMEM;
+        s = spare ? step_locked(f, spare, &started, &todo) : -ENOMEM;
     }
     orr_spin_unlock(&h->queue.lock);
+    if (orr_unlikely(todo.leave || todo.flush)) orr_view_do(&todo); /* f may be gone */
     settle(f, node, s, spare, started, had_turn);
     return s;
 }
@@ -292,7 +298,7 @@ bool orr_prefetch_start_next(unsigned node)
     orr_spin_unlock(
         &m->lock); /* h cannot be destroyed while its lock is held, nor while a transfer of it is under way */
     bool started = false;
-    int s = step_locked(f, spare, &started);
+    int s = step_locked(f, spare, &started, NULL); /* prefetches are not hindered */
     orr_spin_unlock(&h->queue.lock);
     settle(f, node, s, spare, started, true);
     if (s) f->done(f, s < 0 ? s : 0);
@@ -513,6 +519,7 @@ void orr_data_invalidate_copies(struct orr_data *h)
 {
     struct orr_transfer ram, *out[STARPU_MAXNODES] = { NULL };
     unsigned nodes = orr_node_count ? orr_node_count : 1;
+    orr_data_together_blocking(h);
     lock_quiet(h);
     h->initialized = false;
     orr_store_release(&h->ready_interface, NULL);

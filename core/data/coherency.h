@@ -35,7 +35,9 @@ struct orr_fetch {
     bool idle;     /* only when the bus is idle */
     bool awaited;  /* of a prefetch: a task that is queued is to use the copy there */
     int prio;
-    bool quiet;     /* the caller says itself why it failed */
+    bool brief; /* what it fetches is used by one function that runs then (orr_fetch_task_inputs): a copy is
+                 * used where another process has it (view.h) */
+    bool quiet; /* the caller says itself why it failed */
     bool gives_up;  /* ends with -ENOMEM when orr_memory_give_up cancels what it waits for */
     uint8_t layout; /* of multiformat data (layouts.h): 0: as the program uses it, in main memory the CPU's
                      * and on a device as it is; ORR_LAYOUT_ANY; or the one to convert to: then this thread is

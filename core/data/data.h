@@ -37,6 +37,15 @@ struct orr_replicate {
         *chunk; /* its place in the order of eviction of a device, else NULL (core/data/eviction.c) */
 };
 
+/* What it has of values that two processes use in one place (view.h). [lock: queue.lock] */
+struct orr_sharing {
+    struct orr_view *view;     /* where its copy in main memory is read, elsewhere */
+    struct orr_shown *shown;   /* others read in its memory */
+    struct orr_fetch *waiters; /* for the end of either, chained by next */
+    void *interface;           /* of the view, and of those before: who looks may be late; NULL: none yet */
+    uint16_t shy, shy_left;    /* of who shows it: of so many values copies are sent; still [own: that one] */
+};
+
 /* What only few handles need; allocated when first used. [lock: queue.lock unless said] */
 struct orr_data_rare {
     struct starpu_codelet *redux_cl, *init_cl;
@@ -53,6 +62,7 @@ struct orr_data_rare {
     int coordinates[5];
     unsigned dimensions;
     void (*unregister_hook)(starpu_data_handle_t);
+    struct orr_sharing sharing;
     struct orr_data_block *children; /* see partition.c */
     unsigned gathering_node;         /* where plans gather it unless told otherwise [lock: plans] */
     starpu_data_handle_t *pieces;    /* of starpu_data_partition, while they stand for it [lock: registry] */
@@ -63,7 +73,8 @@ struct orr_data {
     struct orr_access_queue queue;
     void *_Atomic
         ready_interface; /* the main-memory interface while it is certainly valid there (a single memory node,
-                          * memory at hand): no coherency work. NULL: ask coherency. [atomic] */
+                          * memory at hand): no coherency work. NULL: ask coherency. [atomic: publishes the
+                          * value, which may have come while who uses it had its access (view.h)] */
     const void *_Atomic acquired_at; /* where the program acquired it last; NULL: it has released it since, so
                                       * perhaps nobody has it [any: for messages] */
     /* line 1: what submission looks at, and a placement across ranks. Workers do not write here */
@@ -93,8 +104,9 @@ struct orr_data {
     ORR_ALIGNED_LINE bool initialized; /* somebody wrote, or it was registered with memory [lock] */
     bool lost; /* a task that was to write it failed, and nobody has written it since [lock] */
     bool is_not_important;
-    bool has_mapped; /* one of its copies is or was mapped [lock] */
-    bool ooc;        /* may leave main memory for a store [lock] */
+    bool has_mapped;    /* one of its copies is or was mapped [lock] */
+    _Atomic bool apart; /* rare->sharing has a view, or others read here [written: lock] */
+    bool ooc;           /* may leave main memory for a store [lock] */
     uint8_t reading_stopped;
     bool end_taken, end_due; /* `end` is in use; starpu_data_unregister_submit comes after that [lock] */
     uint32_t wt_mask;        /* write-through nodes */

@@ -18,6 +18,7 @@
 #include "core/data/interfaces/dense.h"
 #include "core/data/partition.h"
 #include "core/data/registry.h"
+#include "core/data/view.h"
 #include "core/mem/node.h"
 
 enum { RETIRED = 64 };
@@ -146,6 +147,7 @@ void orr_data_destroy(struct orr_data *h)
         orr_data_scratch_free(h);
         free_contributions(r);
         orr_free(r->name);
+        orr_free(r->sharing.interface);
         orr_block_free(r, sizeof *r);
     }
     orr_alloc_cache_leave(h); /* the last call of a method: who waits for the end may take the table away */
@@ -155,7 +157,7 @@ void orr_data_destroy(struct orr_data *h)
 
 static void *pointer_of(struct orr_data *h, int node)
 {
-    void *itf = h->replicates[node].interface;
+    void *itf = node == (int)orr_node_home() ? orr_view_interface(h) : h->replicates[node].interface;
     if (h->ops->to_pointer) return h->ops->to_pointer(itf, (unsigned)node);
     if (h->ops->handle_to_pointer) return h->ops->handle_to_pointer(h, (unsigned)node);
     return NULL;
@@ -367,6 +369,7 @@ static void unregister(struct orr_data *h, bool bring_home, const char *fn)
         else if (r != -ENODATA) /* else its contents were given up: there is nothing to bring home */
             orr_error("%s: the data could not be brought to its home node (%s)", fn, strerror(-r));
     }
+    orr_data_together_blocking(h);
     orr_registry_remove(h);
     orr_data_destroy(h);
 }
@@ -414,6 +417,7 @@ static struct orr_data *holder_of_place(struct orr_waiter *w)
 static void end_granted(struct orr_waiter *w)
 {
     struct orr_data *h = holder_of_place(w);
+    if (orr_data_together_first(h, w)) return;
     if (orr_waiter_put_off(w, end_granted)) return; /* methods of the program's follow */
     orr_registry_remove(h);
     orr_data_destroy(h);
@@ -450,6 +454,7 @@ struct submitted_invalidation {
 static void invalidation_granted(struct orr_waiter *w)
 {
     struct submitted_invalidation *e = (struct submitted_invalidation *)w;
+    if (orr_data_together_first(e->handle, w)) return;
     orr_data_invalidate_copies(e->handle);
     orr_data_leave(e->handle, &e->access);
     orr_block_free(e, sizeof *e);
@@ -459,6 +464,7 @@ static void invalidation_granted(struct orr_waiter *w)
 static void placed_invalidation_granted(struct orr_waiter *w)
 {
     struct orr_data *h = holder_of_place(w);
+    if (orr_data_together_first(h, w)) return;
     orr_data_invalidate_copies(h);
     if (place_leave(h)) join_end(h);
     orr_data_leave(h, NULL);
@@ -725,6 +731,7 @@ static void *interface_of_none(struct orr_data *h)
 void *starpu_data_get_interface_on_node(starpu_data_handle_t h, unsigned node)
 {
     if (!h || node >= STARPU_MAXNODES) return NULL;
+    if (node == orr_node_home()) return orr_view_interface(h);
     return node < h->nnodes ? h->replicates[node].interface : interface_of_none(h);
 }
 
@@ -747,6 +754,7 @@ void *starpu_data_handle_to_pointer(starpu_data_handle_t h, unsigned node)
 void *starpu_data_handle_to_pointer_ref(starpu_data_handle_t h, unsigned node)
 {
     if (!check(h, "starpu_data_handle_to_pointer_ref") || !orr_data_has_node(h, node)) return NULL;
+    orr_view_leave(h); /* it is held for as long as the program likes */
     orr_spin_lock(&h->queue.lock);
     h->replicates[node].users++;
     orr_spin_unlock(&h->queue.lock);

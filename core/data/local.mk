@@ -11,6 +11,7 @@ liborrery_la_SOURCES += core/data/convert.c core/data/layouts.h
 liborrery_la_SOURCES += core/data/eviction.c core/data/victim.c core/data/victim.h
 liborrery_la_SOURCES += core/data/hungry.c core/data/starving.h
 liborrery_la_SOURCES += core/data/prefetch.c
+liborrery_la_SOURCES += core/data/view.c core/data/view.h
 liborrery_la_SOURCES += core/data/alloc_cache.c core/data/alloc_cache.h
 liborrery_la_SOURCES += core/data/scratch.c
 

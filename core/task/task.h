@@ -182,7 +182,8 @@ enum orr_task_flag {
   for   it: to be seen to before it runs */
     ORR_TF_TRIED = 1 << 26,     /* it could not run on some worker: rare->tried (core/worker/elsewhere.h) */
     ORR_TF_POPPED = 1 << 27,    /* prologue_callback_pop was called: once, though it may be taken again */
-    ORR_TF_SORTED = 1 << 28     /* at submission: from a model, its accesses are in order (model.h) */
+    ORR_TF_SORTED = 1 << 28,    /* at submission: from a model, its accesses are in order (model.h) */
+    ORR_TF_VIEWS = 1 << 29      /* some of its interfaces are views' (core/data/view.h) */
 };
 
 struct orr_task {

@@ -108,7 +108,7 @@ static void bring_data(struct common *c, struct orr_worker *w)
 {
     if (!atomic_exchange_explicit(&c->begun, true, memory_order_acq_rel)) {
         orr_worker_begin(w, c->task);
-        int r = orr_fetch_task_inputs(w, c->task);
+        int r = orr_fetch_inputs_to_keep(w, c->task);
         if (r) orr_task_without_inputs(w, c->task, r);
         c->failed = r != 0;
         orr_event_set(&c->data_is_here);

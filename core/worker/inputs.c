@@ -19,6 +19,7 @@
 #include "core/base/peek.h"
 #include "core/data/coherency.h"
 #include "core/data/layouts.h"
+#include "core/data/view.h"
 #include "core/mem/node.h"
 #include "core/task/redux.h"
 #include "core/worker/convert.h"
@@ -257,11 +258,12 @@ void orr_inputs_wait(struct orr_worker *w, bool (*poll)(void), struct orr_event 
     orr_store_relaxed(&w->waits_for_data, false);
 }
 
-static int load_once(struct orr_worker *w, struct orr_task *t, bool quiet)
+static int load_once(struct orr_worker *w, struct orr_task *t, bool quiet, bool brief)
 {
     struct orr_input_load l;
     int r = orr_inputs_prepare(&l, w, t, quiet);
     if (r) return r;
+    for (unsigned i = 0; i < l.count; i++) l.fetches[i].brief = brief;
     do {
         uint64_t since = 0;
         while (!orr_inputs_turn(&l)) orr_inputs_wait(w, orr_transfers_poll, NULL, false, &since);
@@ -273,11 +275,11 @@ static int load_once(struct orr_worker *w, struct orr_task *t, bool quiet)
 
 /* Of several main memories one may be full by the time that memory is taken where there was room: then the
  * task's places are chosen again. */
-static int load_blocking(struct orr_worker *w, struct orr_task *t)
+static int load_blocking(struct orr_worker *w, struct orr_task *t, bool brief)
 {
     unsigned tries = orr_main_memories;
     int r;
-    do r = load_once(w, t, tries > 1);
+    do r = load_once(w, t, tries > 1, brief);
     while (orr_unlikely(r == -ENOMEM) && --tries > 0);
     return r;
 }
@@ -395,10 +397,57 @@ static int convert_inputs(struct orr_worker *w, struct orr_task *t)
     return r;
 }
 
+/* What t only reads is read where it is. Only now: while t waited for others of its data it was in nobody's
+ * way. */
+static void hold_views(struct orr_task *t)
+{
+    unsigned n = STARPU_TASK_GET_NBUFFERS(t->pub);
+    void **itf = STARPU_TASK_GET_INTERFACES(t->pub);
+    for (unsigned i = 0; i < n; i++) {
+        struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, i);
+        unsigned first = first_named(t, i);
+        if (orr_likely(!orr_load_relaxed(&h->apart)) && first == i) continue;
+        if (first < i) {
+            itf[i] = itf[first];
+            continue;
+        }
+        void *view = combined_mode(t, h, n) == STARPU_R ? orr_view_hold(h) : NULL;
+        if (!view) continue;
+        itf[i] = view;
+        t->flags |= ORR_TF_VIEWS;
+    }
+}
+
+static void let_views_go(struct orr_task *t)
+{
+    unsigned n = STARPU_TASK_GET_NBUFFERS(t->pub);
+    void **itf = STARPU_TASK_GET_INTERFACES(t->pub);
+    for (unsigned i = 0; i < n; i++) {
+        struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, i);
+        if (first_named(t, i) < i || combined_mode(t, h, n) != STARPU_R || node_given(h, itf[i]) >= 0)
+            continue;
+        orr_view_let_go(h);
+        itf[i] = h->replicates[0].interface;
+    }
+    t->flags &= ~(uint32_t)ORR_TF_VIEWS;
+}
+
+static int fetch_inputs(struct orr_worker *w, struct orr_task *t, bool brief)
+{
+    int r = t->flags & ORR_TF_FETCHED ? 0 : load_blocking(w, t, brief);
+    return r == 0 && orr_unlikely(t->flags & ORR_TF_FORMATS) ? convert_inputs(w, t) : r;
+}
+
 int orr_fetch_task_inputs(struct orr_worker *w, struct orr_task *t)
 {
-    int r = t->flags & ORR_TF_FETCHED ? 0 : load_blocking(w, t);
-    return r == 0 && orr_unlikely(t->flags & ORR_TF_FORMATS) ? convert_inputs(w, t) : r;
+    int r = fetch_inputs(w, t, true);
+    if (r == 0 && orr_node_count == 1) hold_views(t);
+    return r;
+}
+
+int orr_fetch_inputs_to_keep(struct orr_worker *w, struct orr_task *t)
+{
+    return fetch_inputs(w, t, false);
 }
 
 /* The datum of t that has no value; NULL: they all have one. */
@@ -426,6 +475,7 @@ bool orr_task_inputs_undo(struct orr_worker *w, struct orr_task *t, bool touched
 {
     unsigned n = STARPU_TASK_GET_NBUFFERS(t->pub);
     bool intact = true;
+    if (orr_unlikely(t->flags & ORR_TF_VIEWS)) let_views_go(t);
     for (unsigned i = 0; i < n && (t->flags & ORR_TF_FETCHED); i++) {
         struct input in;
         if (was_fetched(w, t, i, n, &in) && !orr_fetch_undo(in.data, (unsigned)in.node, in.mode, touched))
@@ -438,6 +488,7 @@ bool orr_task_inputs_undo(struct orr_worker *w, struct orr_task *t, bool touched
 void orr_task_inputs_done(struct orr_worker *w, struct orr_task *t)
 {
     unsigned n = STARPU_TASK_GET_NBUFFERS(t->pub);
+    if (orr_unlikely(t->flags & ORR_TF_VIEWS)) let_views_go(t);
     for (unsigned i = 0; i < n; i++) {
         struct input in;
         if (was_fetched(w, t, i, n, &in)) orr_fetch_end(in.data, (unsigned)in.node, in.mode);

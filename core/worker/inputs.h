@@ -30,6 +30,10 @@ struct orr_input_load {
  * -ENODATA, -EIO with nothing pinned. */
 int orr_fetch_task_inputs(struct orr_worker *w, struct orr_task *t);
 
+/* The same for who keeps them longer than one function runs, which must not keep another process from its
+ * memory: all are in memory of this one. */
+int orr_fetch_inputs_to_keep(struct orr_worker *w, struct orr_task *t);
+
 /* Says that it could not, with this status, and has t fail. */
 void orr_task_without_inputs(struct orr_worker *w, struct orr_task *t, int status);
 

@@ -221,7 +221,7 @@ static bool begin(struct orr_worker *w, struct orr_task *t)
         orr_worker_popped(w, t);
         orr_worker_gave_up(w, t, false);
     }
-    if (orr_fetch_task_inputs(w, t) == 0) return true;
+    if (orr_fetch_inputs_to_keep(w, t) == 0) return true;
     orr_lend_refused(t); /* who runs it finds why */
     return false;
 }

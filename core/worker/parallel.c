@@ -281,7 +281,7 @@ static void prepare(struct orr_team *team, struct orr_worker *w, const struct or
     orr_tell_popped(t, w);
     if (p->prologue_callback_pop_func)
         orr_call_back(t, p->prologue_callback_pop_func, p->prologue_callback_pop_arg);
-    int r = orr_fetch_task_inputs(w, t);
+    int r = orr_fetch_inputs_to_keep(w, t);
     team->failed = r != 0;
     if (r) orr_task_without_inputs(w, t, r);
     ORR_EVENT(TASK_STARTED, t, w->id, team->comb, -1);

@@ -58,7 +58,8 @@ static inline bool gather_interfaces(struct orr_task *t, void **itf)
     unsigned n = STARPU_TASK_GET_NBUFFERS(p);
     for (unsigned i = 0; i < n; i++) {
         orr_prefetch_write(handles[i]); /* this line is written when the task ends */
-        if (orr_unlikely(!(itf[i] = orr_load_relaxed(&handles[i]->ready_interface)))) return false;
+        itf[i] = orr_load_acquire(&handles[i]->ready_interface); /* pairs with orr_data_update_ready_locked */
+        if (orr_unlikely(!itf[i])) return false;
     }
     return true;
 }

@@ -20,6 +20,7 @@
 #include "mpi/value/hungry.h"
 #include "mpi/value/message.h"
 #include "mpi/value/ownership.h"
+#include "mpi/value/seen.h"
 #include "mpi/value/tags.h"
 #include "mpi/wire/coll.h"
 #include "mpi/wire/host.h"
@@ -103,12 +104,16 @@ static int begin(struct orr_session *s, const struct orr_session_setup *setup, s
     wire_up(s, setup);
     r = orr_away_start(&s->value, &s->live.controls);
     if (r) goto end_comms;
-    r = orr_progress_start(&cl->progress, &cl->bells);
+    r = orr_views_begin(&s->value, &s->live.controls);
     if (r) goto end_away;
+    r = orr_progress_start(&cl->progress, &cl->bells);
+    if (r) goto end_views;
     if (orr_stuck_start(&s->live.stuck, &orr_message_story))
         orr_warn("deadlocks across ranks will not be noticed: out of memory");
     orr_standing_start(&s->standing, cl);
     return 0;
+end_views:
+    orr_views_end(&s->value);
 end_away:
     orr_away_end(&s->value);
 end_comms:
@@ -185,6 +190,7 @@ static void take_down(struct orr_session *s)
     s->cluster.started = false;
     orr_engine_fini(&s->cluster.engine); /* a worker that comes late finds it closed */
     orr_messages_end(&s->value);
+    orr_views_end(&s->value);
     orr_away_end(&s->value);
     t->ops->destroy(t);
     orr_bells_close(&s->cluster.bells);

@@ -19,6 +19,7 @@
 #include "mpi/value/message.h"
 #include "mpi/value/moves.h"
 #include "mpi/value/redux.h"
+#include "mpi/value/seen.h"
 #include "mpi/wire/coll.h"
 
 /* Of rounds of QUIET_NS: until what is waited for is said, and said again; how long data may be in use by a
@@ -195,6 +196,7 @@ int orr_shutdown(struct orr_session *s)
     int home = orr_moves_home_all(s->cluster.comm), r = orr_redux_gather_all(s->cluster.comm),
         status = drain_all_ranks(s);
     orr_lend_end(&s->lend); /* no rank has tasks */
+    orr_views_leave(&s->value);
     if (!status) status = end_of_stream(s);
     if (!status) status = orr_messages_take_failure(&s->value);
     if (s->writes_history) orr_history_write(s->place.history, s->cluster.comm, &s->machines, status != 0);

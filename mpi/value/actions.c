@@ -53,6 +53,7 @@ static int message(struct orr_comm *c, const struct orr_action *a)
                                         .priority = a->priority,
                                         .sync = a->sync,
                                         .inferred = true,
+                                        .only_read = a->only_read,
                                         .position = a->position,
                                         .hash = a->hash,
                                         .away = a->away,

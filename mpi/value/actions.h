@@ -17,16 +17,17 @@ enum orr_action_kind {
 };
 
 struct orr_action {
-    uint8_t kind;  /* enum orr_action_kind */
-    bool sync;     /* of a send */
-    bool away;     /* a message under the name of a call at home that others do not see (away.h) */
-    bool sorted;   /* of a task: as ORR_TF_SORTED */
-    bool aside;    /* no use of the program's: plans of partitioning are left as they are */
-    bool uses;     /* of nothing to be done: the program uses the copy here from there on */
-    bool changed;  /* a value that home changed unseen is received */
-    bool acquired; /* of a change: the program at home has the datum, until it releases it */
-    bool unserved; /* of a send home: only if home has not asked for that version itself */
-    int32_t gate;  /* the home of the datum, which must have come to the insertion first; -1: nobody */
+    uint8_t kind;   /* enum orr_action_kind */
+    bool sync;      /* of a send */
+    bool only_read; /* a message whose receiver does not change the value (seen.h) */
+    bool away;      /* a message under the name of a call at home that others do not see (away.h) */
+    bool sorted;    /* of a task: as ORR_TF_SORTED */
+    bool aside;     /* no use of the program's: plans of partitioning are left as they are */
+    bool uses;      /* of nothing to be done: the program uses the copy here from there on */
+    bool changed;   /* a value that home changed unseen is received */
+    bool acquired;  /* of a change: the program at home has the datum, until it releases it */
+    bool unserved;  /* of a send home: only if home has not asked for that version itself */
+    int32_t gate;   /* the home of the datum, which must have come to the insertion first; -1: nobody */
     int32_t peer, priority;
     uint32_t version;         /* of an unserved send, and of an answer */
     struct orr_owned *serves; /* of an answer to home: what it asked for; else NULL */

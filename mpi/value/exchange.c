@@ -12,7 +12,8 @@
 #include "mpi/value/message.h"
 #include "mpi/value/redux.h"
 
-static int send_to(struct orr_comm *c, struct orr_data *h, int rank, bool sync, int priority, bool inferred)
+static int send_to(struct orr_comm *c, struct orr_data *h, int rank, bool sync, int priority, bool inferred,
+                   bool only_read)
 {
     const struct orr_message_spec s = { .kind = ORR_SEND,
                                         .handle = h,
@@ -22,12 +23,13 @@ static int send_to(struct orr_comm *c, struct orr_data *h, int rank, bool sync, 
                                         .priority = priority,
                                         .sync = sync,
                                         .inferred = inferred,
+                                        .only_read = only_read,
                                         .detached = true };
     return orr_message_start(&s, "starpu_mpi_task_insert", NULL);
 }
 
 static int receive_from(struct orr_comm *c, struct orr_data *h, int rank, int priority,
-                        void (*callback)(void *), void *arg, bool inferred)
+                        void (*callback)(void *), void *arg, bool inferred, bool only_read)
 {
     const struct orr_message_spec s = { .kind = ORR_RECV,
                                         .handle = h,
@@ -36,6 +38,7 @@ static int receive_from(struct orr_comm *c, struct orr_data *h, int rank, int pr
                                         .tag = orr_owned_tag(h),
                                         .priority = priority,
                                         .inferred = inferred,
+                                        .only_read = only_read,
                                         .detached = true,
                                         .callback = callback,
                                         .arg = arg };
@@ -70,15 +73,16 @@ static inline struct transfer output(const struct orr_comm *c, int owner, int xr
 
 /* ---- doing: the messages, unless the cache knows better, and its marks ---- */
 
-static int bring(struct orr_comm *c, struct orr_data *h, int node, bool sync, int priority)
+static int bring(struct orr_comm *c, struct orr_data *h, int node, int mode, int priority)
 {
     struct transfer t = input(c, h, node);
+    bool only_read = !(mode & STARPU_W);
     if (t.part == RECEIVES)
         return orr_cache_received(c->cluster->value, h)
                    ? 0
-                   : receive_from(c, h, t.peer, priority, NULL, NULL, true);
+                   : receive_from(c, h, t.peer, priority, NULL, NULL, true, only_read);
     if (t.part == SENDS && !orr_cache_sent(c->cluster->value, h, orr_comm_peer(c, node)))
-        return send_to(c, h, node, sync, priority, true);
+        return send_to(c, h, node, mode & STARPU_SSEND, priority, true, only_read);
     return 0;
 }
 
@@ -91,9 +95,8 @@ int orr_exchange_before(struct orr_comm *c, struct orr_data *h, int mode, int xr
     if (h->mpi_flags & ORR_MPI_REDUX) status = orr_redux_gather(c, h, priority, 0);
     if (status || !(mode & STARPU_R) || mode & STARPU_SCRATCH || h->mpi_rank == ORR_RANK_PER_NODE)
         return status;
-    if (xrank != ORR_RANK_PER_NODE) return bring(c, h, xrank, mode & STARPU_SSEND, priority);
-    for (int node = 0; node < c->size && !status; node++)
-        status = bring(c, h, node, mode & STARPU_SSEND, priority);
+    if (xrank != ORR_RANK_PER_NODE) return bring(c, h, xrank, mode, priority);
+    for (int node = 0; node < c->size && !status; node++) status = bring(c, h, node, mode, priority);
     return status;
 }
 
@@ -108,11 +111,11 @@ static int after_write(struct orr_comm *c, struct orr_data *h, int xrank, int pr
     if (me == owner || me == xrank || xrank == ORR_RANK_PER_NODE) h->mpi_flags |= ORR_MPI_WRITTEN;
     struct transfer t = output(c, owner, xrank);
     if (t.part == RECEIVES) {
-        status = receive_from(c, h, xrank, priority, NULL, NULL, true);
+        status = receive_from(c, h, xrank, priority, NULL, NULL, true, false);
         if (!status)
             orr_cache_sent(c->cluster->value, h, orr_comm_peer(c, xrank)); /* it made the value: it has it */
     } else if (t.part == SENDS) {
-        status = send_to(c, h, owner, false, priority, true);
+        status = send_to(c, h, owner, false, priority, true, false);
         if (!status) orr_cache_made(c->cluster->value, h);
     }
     return status;
@@ -177,10 +180,10 @@ int orr_exchange_get(struct orr_comm *c, struct orr_data *h, int node, int prior
     int source = orr_owned_source(c, h, node), me = c->rank;
     if (me != node)
         return me == source && source != node && !orr_cache_sent(c->cluster->value, h, orr_comm_peer(c, node))
-                   ? send_to(c, h, node, false, priority, false)
+                   ? send_to(c, h, node, false, priority, false, false)
                    : 0;
     if (orr_owned_rank(c, h) != me) orr_cache_hold(h);
     if (source == node || orr_cache_received(c->cluster->value, h))
         return orr_exchange_call_when_here(c, h, callback, arg);
-    return receive_from(c, h, source, priority, callback, arg, false);
+    return receive_from(c, h, source, priority, callback, arg, false, false);
 }

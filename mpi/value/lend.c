@@ -86,7 +86,7 @@ static void *home_interface(struct orr_data *h)
 static bool is_shown(const struct orr_lend *l, int peer, const struct orr_payload *p)
 {
     struct orr_transport *t = l->cluster->engine.transport;
-    return p->bytes && t->ops->shows && t->ops->shows(t, peer, p->base);
+    return p->bytes && t->ops->shows && t->ops->shows(t, peer, p->base, true);
 }
 
 static void add_volume(struct volume *v, int mode, bool in_place, double bytes)

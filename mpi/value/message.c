@@ -18,6 +18,7 @@
 #include "mpi/value/direct.h"
 #include "mpi/value/handle_payload.h"
 #include "mpi/value/loan.h"
+#include "mpi/value/seen.h"
 #include "mpi/live/stream.h"
 #include "mpi/wire/event.h"
 
@@ -30,14 +31,6 @@ void orr_message_free(struct orr_message *m)
     if (orr_message_is_current(m)) orr_comm_drop(m->comm);
     if (orr_unlikely(m->fetch != NULL)) orr_block_free(m->fetch, sizeof *m->fetch);
     orr_block_free(m, sizeof *m);
-}
-
-void orr_messages_begin(struct orr_value *v, bool counting)
-{
-    orr_store_relaxed(&v->failed, 0);
-    orr_messages_count(v, counting);
-    orr_store_relaxed(&v->moves.on, false);
-    orr_direct_begin(v);
 }
 
 void orr_messages_count(struct orr_value *v, bool counting)
@@ -73,6 +66,30 @@ static void await(struct orr_message *m)
 {
     m->unawaited = false;
     if (orr_message_is_current(m)) orr_progress_await(&m->cluster->progress);
+}
+
+/* ---- values that are read where they are ---- */
+
+static uint64_t show(struct orr_request *r)
+{
+    struct orr_message *m = of_request(r);
+    return orr_seen_show(m->cluster->value, m->handle, r->node.peer, &m->showing);
+}
+
+static bool see(struct orr_request *r, void *at, uint64_t name)
+{
+    struct orr_message *m = of_request(r);
+    return orr_seen_see(m->cluster->value, r->node.peer, name, at, &m->seen);
+}
+
+void orr_messages_begin(struct orr_value *v, bool counting)
+{
+    orr_store_relaxed(&v->failed, 0);
+    orr_messages_count(v, counting);
+    orr_store_relaxed(&v->moves.on, false);
+    v->cluster->engine.show = show;
+    v->cluster->engine.see = see;
+    orr_direct_begin(v);
 }
 
 /* ---- from granted to ready ---- */
@@ -132,10 +149,19 @@ static void fail(struct orr_message *m, int status)
     orr_error("data %s with tag %lld cannot be %s rank %d: %s", label(m, text, sizeof text),
               (long long)m->tag, m->mode == STARPU_R ? "sent to" : "received from", m->peer, reason(status));
     m->request.payload = (struct orr_payload){ .any_size = m->mode == STARPU_W };
+    m->request.in_place = false;
     if (m->mode == STARPU_R)
         m->request.failure = status;
     else
         m->request.status = status;
+}
+
+/* Whether a value that is only read may be read where it is (seen.h). */
+static bool may_be_in_place(const struct orr_message *m)
+{
+    const struct orr_request *r = &m->request;
+    return !m->packed && m->detached && r->payload.kind == ORR_PAYLOAD_BYTES &&
+           m->access.group != ORR_GROUP_NONE && orr_seen_may(m->cluster->value, r, m->handle);
 }
 
 static void describe(struct orr_message *m, void *interface)
@@ -143,6 +169,9 @@ static void describe(struct orr_message *m, void *interface)
     int r = 0;
     if (!orr_handle_payload(m->handle, interface, &m->request.payload)) r = describe_packed(m);
     if (r) fail(m, r);
+    if (orr_likely(!m->request.in_place)) return;
+    m->request.in_place = may_be_in_place(m);
+    if (m->request.in_place) m->showing = NULL;
 }
 
 /* m may be over, and gone, before this returns. */
@@ -238,9 +267,8 @@ static bool is_followed(const struct orr_message *m)
 }
 
 /* One of several of a value, or the last of them. */
-static void say_ready_together(struct orr_message *m, bool ready, bool followed)
+static void say_ready_together(struct orr_cluster *cl, struct orr_message *m, bool ready, bool followed)
 {
-    struct orr_cluster *cl = m->cluster;
     struct orr_ready_batch *b = batch_of_thread();
     if (ready) {
         m->request.spreads = !m->packed;
@@ -255,9 +283,11 @@ static void granted(struct orr_waiter *w)
 {
     struct orr_message *m = (struct orr_message *)w;
     bool followed = orr_unlikely(w->next != NULL) && may_spread(m) && is_followed(m);
+    struct orr_cluster *cl =
+        m->cluster; /* m may be over once it is prepared, by another thread, or this one */
     if (orr_unlikely(m->unawaited) && m->mode == STARPU_R) await(m);
     if (orr_unlikely(followed || batch_of_thread()->first))
-        say_ready_together(m, prepare(m), followed);
+        say_ready_together(cl, m, prepare(m), followed);
     else if (prepare(m))
         say_ready(m);
 }
@@ -382,6 +412,8 @@ static void end(struct orr_waiter *w)
     struct orr_message *m = of_waiter(w);
     struct orr_request *r = &m->request;
     end_payload(m);
+    if (orr_unlikely(r->in_place) && m->mode == STARPU_R && m->showing) orr_seen_sent(m->showing, r->seen);
+    if (orr_unlikely(r->seen) && m->mode == STARPU_W) orr_seen_received(m->seen, m->handle);
     if (m->fetched) orr_fetch_end(m->handle, m->node, m->mode);
     if (r->status) take_failure(m);
     if (is_fatal(m)) { /* the guard ends this process */
@@ -486,6 +518,7 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
     m->request.kind = s->kind;
     m->request.sync = s->sync;
     m->request.inferred = s->inferred;
+    m->request.in_place = s->only_read;
     m->request.position = s->position;
     m->request.hash = s->hash;
     m->request.priority = s->priority;

@@ -29,7 +29,11 @@ struct orr_message {
     void *arg;
     struct orr_request request;
     struct orr_fetch *fetch; /* where the bytes have to be brought to main memory, perhaps; else NULL */
-    void *packed_bytes;      /* with packed */
+    union {
+        void *packed_bytes;          /* with packed */
+        struct orr_showing *showing; /* with request.in_place, of a send (seen.c); NULL: it is not told of */
+        struct orr_seen *seen;       /* with request.seen, of a receive */
+    };
     size_t packed_size;
     uint8_t node; /* whose memory the bytes are in, or come to; with fetched */
 };
@@ -48,6 +52,7 @@ struct orr_message_spec {
     bool sync;
     bool detached;
     bool inferred;           /* made by a task: when it does not fit, the ranks differ */
+    bool only_read;          /* that task reads the value, and does not change it there (seen.h) */
     uint64_t position, hash; /* of the stream, where it was made; hash 0: not known */
     bool away;               /* of data away from home, for a call that only home sees (away.h) */
     bool unawaited; /* it waits until the program releases the data: who waits for all messages does not wait

@@ -141,10 +141,11 @@ static int source_of(const struct orr_comm *c, const struct orr_data *h)
 
 /* ---- the steps ---- */
 
-void orr_moves_bring(struct orr_actions *l, struct orr_data *h, int node, bool sync, int priority)
+void orr_moves_bring(struct orr_actions *l, struct orr_data *h, int node, int mode, int priority)
 {
     struct orr_comm *c = l->comm;
     int me = c->rank;
+    bool sync = mode & STARPU_SSEND;
     if (has(h, node)) {
         if (me == node) use_guest(l, h);
         return;
@@ -153,11 +154,12 @@ void orr_moves_bring(struct orr_actions *l, struct orr_data *h, int node, bool s
         add_homecoming(l, h, false, sync, priority);
     } else {
         int from = source_of(c, h);
-        if (me == from) add(l, ORR_ACT_SEND, h, node, sync, priority);
-        if (me == node) {
-            add(l, ORR_ACT_RECEIVE, h, from, false, priority);
-            orr_cache_hold(h);
-        }
+        struct orr_action a =
+            action(l, me == from ? ORR_ACT_SEND : ORR_ACT_RECEIVE, h, me == from ? node : from, priority);
+        a.sync = me == from && sync;
+        a.only_read = !(mode & STARPU_W);
+        if (me == from || me == node) orr_actions_add(l, &a);
+        if (me == node) orr_cache_hold(h);
     }
     if (!orr_cache_is_on(c->cluster->value)) return;
     join_copies(c, h, node);
@@ -166,7 +168,6 @@ void orr_moves_bring(struct orr_actions *l, struct orr_data *h, int node, bool s
 
 void orr_moves_before(struct orr_actions *l, struct orr_data *h, int mode, int xrank, int priority)
 {
-    bool sync = mode & STARPU_SSEND;
     int me = l->comm->rank, home = h->mpi_rank;
     orr_away_watch(l->comm, h, me != home && (xrank < 0 || xrank == me), l->position);
     int first = xrank < 0 ? 0 : xrank, last = xrank < 0 ? l->comm->size - 1 : xrank;
@@ -175,7 +176,7 @@ void orr_moves_before(struct orr_actions *l, struct orr_data *h, int mode, int x
         if (first <= me && me <= last) add_gate(l, h);
         return;
     }
-    for (int node = first; node <= last; node++) orr_moves_bring(l, h, node, sync, priority);
+    for (int node = first; node <= last; node++) orr_moves_bring(l, h, node, mode, priority);
 }
 
 /* xrank has written it, and nobody else has it. */
@@ -596,7 +597,7 @@ bool orr_moves_get(struct orr_comm *c, struct orr_data *h, int node, int *status
     orr_moves_begin(&l, c);
     orr_away_watch(c, h, c->rank == node && node != h->mpi_rank, l.position);
     orr_moves_return(&l, h, 0);
-    orr_moves_bring(&l, h, node, false, 0);
+    orr_moves_bring(&l, h, node, STARPU_RW, 0);
     int r = end(&l);
     if (!*status_out) *status_out = r;
     return true;

@@ -52,7 +52,7 @@ int orr_moves_exchange_after(struct orr_comm *c, struct orr_data *h, int mode, i
 /* What is away returns to its home, which all ranks see. */
 void orr_moves_return(struct orr_actions *l, struct orr_data *h, int priority);
 /* h's value goes to rank node besides. */
-void orr_moves_bring(struct orr_actions *l, struct orr_data *h, int node, bool sync, int priority);
+void orr_moves_bring(struct orr_actions *l, struct orr_data *h, int node, int mode, int priority);
 /* All copies elsewhere than at home go. */
 void orr_moves_flush(struct orr_actions *l, struct orr_data *h);
 

@@ -16,6 +16,7 @@ struct orr_message;
 struct orr_owned;
 struct orr_away;
 struct orr_tag_range;
+struct orr_views;
 
 /* Begins as ORR_VALUE_INITIALIZER: the program may name data before the layer starts. */
 struct orr_value {
@@ -41,7 +42,8 @@ struct orr_value {
         _Atomic bool pieces;     /* there are, or were, records of pieces [any] */
         size_t tree_bytes; /* values of so many go along trees; the same on all ranks [const while running] */
     } moves;
-    struct orr_away *away; /* away.c [const while running] */
+    struct orr_away *away;   /* away.c [const while running] */
+    struct orr_views *views; /* seen.c; NULL: values are copied, at least until now [const while running] */
     /* A record goes, or gets another tag: homes do not ask for it any more. Set with away, else NULL. */
     void (*forget_guest)(struct orr_owned *o);
     /* direct.c [const while running] */

@@ -172,6 +172,9 @@ static bool header_is_sound(const struct orr_wire_header *h, size_t bytes, int s
     uint32_t count;
     if (bytes < sizeof *h || h->magic != ORR_WIRE_MAGIC || h->version != ORR_WIRE_VERSION) return false;
     size_t more = bytes - sizeof *h;
+    if (orr_unlikely(h->flags & ORR_WIRE_SHOWS) && h->kind == ORR_WIRE_ANNOUNCE)
+        return more == sizeof(struct orr_wire_place) && h->flags & ORR_WIRE_ASKS &&
+               !(h->flags & ORR_WIRE_SPREAD) && h->bytes > 0 && h->bytes < SIZE_MAX / 2;
     bool list_fits =
         h->flags & ORR_WIRE_SPREAD ? orr_spread_read(data, more, size, &rank, &count) : more == 0;
     switch (h->kind) {

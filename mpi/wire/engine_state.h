@@ -62,7 +62,12 @@ struct orr_engine {
     /* Optional: a control message came, with h->bytes behind its header; called with busy held, must not call
      * the engine. [const once messages flow] */
     void (*on_control)(void *arg, int source, const struct orr_wire_header *h, const void *data);
-    void *on_control_arg;                  /* [const once messages flow] */
+    void *on_control_arg; /* [const once messages flow] */
+    /* Optional: of values that are used where they are (request.h, in_place). show: by what name a send's is
+     * known, 0: it is not shown; see: a receive's is there, under that name; false: it is to be copied. With
+     * busy held. [const once messages flow] */
+    uint64_t (*show)(struct orr_request *r);
+    bool (*see)(struct orr_request *r, void *at, uint64_t name);
     struct orr_match_table held;           /* sends posted and not ready, in order, and those behind them */
     struct orr_match_table receives;       /* posted receives without a message */
     struct orr_match_table early;          /* messages without a receive */

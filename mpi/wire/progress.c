@@ -26,8 +26,9 @@
 static bool is_needed(struct orr_mpi_progress *p)
 {
     return orr_load_seq(&p->outstanding) > 0 || orr_load_seq(&p->unawaited) > 0 ||
-           orr_load_relaxed(&p->attentive) || orr_load_relaxed(&p->engine->unsent) ||
-           orr_load_seq(&p->aside.any) || orr_load_seq(&p->sleepers) > 0;
+           orr_load_relaxed(&p->attentive) || orr_load_relaxed(&p->held) > 0 ||
+           orr_load_relaxed(&p->engine->unsent) || orr_load_seq(&p->aside.any) ||
+           orr_load_seq(&p->sleepers) > 0;
 }
 
 enum {
@@ -445,6 +446,16 @@ void orr_progress_attend(struct orr_mpi_progress *p, bool now)
     if (now) orr_progress_needed(p);
 }
 
+void orr_progress_hold(struct orr_mpi_progress *p)
+{
+    if (orr_add_seq(&p->held, 1) == 0) orr_progress_needed(p);
+}
+
+void orr_progress_let_go(struct orr_mpi_progress *p)
+{
+    orr_sub_seq(&p->held, 1);
+}
+
 /* Who held the engine does not poll, and somebody has relied on that it does. */
 static void poll_instead(void *progress)
 {
@@ -601,6 +612,7 @@ void orr_progress_init(struct orr_mpi_progress *p, struct orr_engine *e)
     if (e->missed_arg != p) e->missed_arg = p;
     orr_store_release(&e->missed, poll_instead);
     orr_store_relaxed(&p->attentive, false);
+    orr_store_seq(&p->held, (int64_t)0);
     orr_store_seq(&p->outstanding, (int64_t)0); /* what was given up before is not this session's */
     orr_store_seq(&p->unawaited, (int64_t)0);
 }

@@ -17,10 +17,11 @@
 struct orr_mpi_progress {
     struct orr_engine *engine; /* [const] */
     ORR_ALIGNED_LINE _Atomic int64_t
-        outstanding;            /* messages posted and not over, but for [atomic: pairs with waiters] */
-    _Atomic int64_t unawaited;  /* those that wait for the program to release data: who waits for all does not
-                                 * wait for these [any] */
-    _Atomic bool attentive;     /* others may ask something although nothing is outstanding [any] */
+        outstanding;           /* messages posted and not over, but for [atomic: pairs with waiters] */
+    _Atomic int64_t unawaited; /* those that wait for the program to release data: who waits for all does not
+                                * wait for these [any] */
+    _Atomic bool attentive;    /* others may ask something although nothing is outstanding [any] */
+    _Atomic int64_t held; /* things of other ranks, or that they have, which may be asked for as well [any] */
     _Atomic uint64_t posted;    /* messages ever posted */
     _Atomic uint64_t completed; /* messages ever over */
     _Atomic uint32_t signal;    /* futex: changes when a message is over and somebody sleeps */
@@ -79,6 +80,9 @@ bool orr_progress_may_call(struct orr_mpi_progress *p);
 void orr_progress_needed(struct orr_mpi_progress *p);
 /* Others may ask something at any time, or not any more. */
 void orr_progress_attend(struct orr_mpi_progress *p, bool now);
+/* One thing more that others may ask for at any time; and one less. */
+void orr_progress_hold(struct orr_mpi_progress *p);
+void orr_progress_let_go(struct orr_mpi_progress *p);
 /* A message is over: wakes those who sleep in orr_progress_wait. */
 void orr_progress_signal(struct orr_mpi_progress *p);
 /* Polls until done(arg), or until no message is outstanding but unawaited ones. Blocks; not in callbacks. */

@@ -30,13 +30,14 @@ static void taken(struct orr_engine *e, int source, const struct orr_wire_header
                                   sizeof *back); /* nobody waits for it: no ring */
 }
 
-/* bulk_tag: for the bytes of one that asked. */
+/* bulk_tag: for the bytes of one that asked, unless they are used where they are (sees). */
 static void send_ack(struct orr_engine *e, int peer, uint32_t context, uint64_t id, uint32_t bulk_tag,
-                     struct orr_wire_header *buffer)
+                     bool sees, struct orr_wire_header *buffer)
 {
     orr_step_fill_header(buffer, ORR_WIRE_ACK, &(struct orr_match_node){ .context = context });
     buffer->id = id;
     buffer->bulk_tag = bulk_tag;
+    if (orr_unlikely(sees)) buffer->flags = ORR_WIRE_SHOWS;
     e->counts.program_sent += !(context & ORR_CONTEXT_UNCOUNTED);
     orr_step_send_small(e, peer, buffer, sizeof *buffer);
 }
@@ -95,6 +96,19 @@ static int scatter(struct orr_engine *e, const struct orr_payload *p, const void
     return 0;
 }
 
+/* Whether r uses the bytes where its sender says that they are. */
+static bool sees(struct orr_engine *e, struct orr_request *r, int source, const struct orr_wire_header *h,
+                 const void *data)
+{
+    struct orr_wire_place place;
+    const struct orr_transport_ops *ops = e->transport->ops;
+    if (orr_likely(!(h->flags & ORR_WIRE_SHOWS)) || h->kind != ORR_WIRE_ANNOUNCE || r->status || !r->in_place)
+        return false;
+    memcpy(&place, data, sizeof place);
+    void *here = ops->view ? ops->view(e->transport, source, place.at, h->bytes) : NULL;
+    return here && e->see(r, here, place.name);
+}
+
 /* Gives message h from source (and its data, when eager) to the ready request r, which is on no list. False:
  * no memory, buffer or tag, and nothing was done that cannot be done again. */
 static bool deliver(struct orr_engine *e, struct orr_request *r, int source, const struct orr_wire_header *h,
@@ -116,12 +130,17 @@ static bool deliver(struct orr_engine *e, struct orr_request *r, int source, con
         return false;
     }
     taken(e, source, h); /* before the acknowledgement, which tells it */
-    if (wants_ack) send_ack(e, source, r->node.context, h->id, bulk_tag, ack);
+    r->seen = sees(e, r, source, h, data);
+    if (wants_ack) send_ack(e, source, r->node.context, h->id, bulk_tag, r->seen, ack);
     if (orr_unlikely(was_relayed)) {
         tell_origin(e, r->node.peer, h, word);
         ORR_EVENT(MESSAGE_PASSED, r, source, 0, 0);
     }
     r->moved_bytes = h->bytes;
+    if (orr_unlikely(r->seen)) {
+        orr_step_complete(e, r, 0);
+        return true;
+    }
     if (h->kind == ORR_WIRE_ANNOUNCE) {
         orr_step_start_bulk(e, r, source, bulk_tag, false);
         return true;
@@ -188,7 +207,8 @@ void orr_receive_early(struct orr_engine *e, struct orr_request *r)
 static struct orr_early *copy_early(struct orr_engine *e, const struct orr_wire_header *h, int origin,
                                     int source, const void *data, size_t bytes)
 {
-    if (h->kind != ORR_WIRE_EAGER) bytes = 0; /* whom to pass it on to was looked at */
+    if (h->kind != ORR_WIRE_EAGER && !(h->flags & ORR_WIRE_SHOWS))
+        bytes = 0; /* whom to pass it on to was looked at */
     struct orr_early *m = orr_malloc(sizeof *m + bytes);
     if (!m) return NULL;
     m->node = (struct orr_match_node){ .tag = h->tag, .peer = origin, .context = h->context };

@@ -41,6 +41,9 @@ struct orr_request {
     bool spreads;   /* a send whose bytes may come from another rank that gets the same; after init, before
                      * ready */
     bool relays;    /* a receive that may pass its bytes on; after init, before ready */
+    bool in_place;  /* both ends: the receiver may use the bytes where the sender has them, and longer than
+                     * the send lasts; after init, before ready */
+    bool seen;      /* a result, at both ends: it does */
     /* the engine's own */
     uint8_t waits; /* ends that are still to come: bulk, acknowledgement */
     bool posted, ready;
@@ -96,6 +99,7 @@ static inline void orr_request_init(struct orr_request *r)
     r->moved_bytes = 0;
     r->position = r->hash = 0;
     r->posted = r->ready = r->foreign = r->uncounted = r->nameless = r->asks = r->given_up = false;
+    r->in_place = r->seen = false;
     r->spreads = r->relays = r->relayed = r->wants = r->wants_all = r->behind = false;
     r->relay = NULL;
     r->to = NULL;

@@ -3,6 +3,8 @@
  * Threads: who holds busy. Owns: nothing. Not here: see sending.h. */
 #include "mpi/wire/sending.h"
 
+#include <string.h>
+
 #include "mpi/wire/credit.h"
 #include "mpi/wire/event.h"
 #include "mpi/wire/spread.h"
@@ -15,8 +17,18 @@ static int gather(struct orr_engine *e, const struct orr_payload *p, void *to)
     return 0;
 }
 
-/* The header's kind and, of an eager message, the payload behind it. */
-static size_t fill_message(struct orr_engine *e, struct orr_request *r, struct orr_wire_header *h)
+/* Under which name its receiver may use its bytes where they are; 0: it may not. */
+static uint64_t show(struct orr_engine *e, struct orr_request *r)
+{
+    const struct orr_transport_ops *ops = e->transport->ops;
+    if (orr_likely(!r->in_place) || r->failure || r->relay || r->to || !ops->shows) return 0;
+    return ops->shows(e->transport, r->node.peer, r->payload.base, false) ? e->show(r) : 0;
+}
+
+/* The header's kind and, of an eager message, the payload behind it; of one that shows its bytes, where they
+ * are. */
+static size_t fill_message(struct orr_engine *e, struct orr_request *r, struct orr_wire_header *h,
+                           uint64_t name)
 {
     const struct orr_payload *p = &r->payload;
     orr_step_fill_header(h, ORR_WIRE_ANNOUNCE, &r->node);
@@ -35,6 +47,12 @@ static size_t fill_message(struct orr_engine *e, struct orr_request *r, struct o
         h->status = r->failure;
     }
     if (orr_unlikely(r->to != NULL)) return sizeof *h + orr_spread_write(h, r->to);
+    if (orr_unlikely(name)) {
+        struct orr_wire_place place = { (uintptr_t)p->base, name };
+        h->flags |= ORR_WIRE_SHOWS;
+        memcpy(h + 1, &place, sizeof place);
+        return sizeof *h + sizeof place;
+    }
     return sizeof *h + (h->kind == ORR_WIRE_EAGER ? p->bytes : 0);
 }
 
@@ -96,9 +114,11 @@ static bool emit(struct orr_engine *e, struct orr_request *r, bool wanted)
         return true;
     }
     if (orr_unlikely(r->relay != NULL) && large) asks = true; /* who does not wait for it says no */
+    uint64_t name = large ? show(e, r) : 0;
+    if (orr_unlikely(name)) asks = true;
     if (large && !asks) asks = !orr_step_choose_tag(e, ORR_SEND, peer, &bulk_tag);
     r->asks = asks;
-    size_t bytes = fill_message(e, r, h);
+    size_t bytes = fill_message(e, r, h, name);
     bool announces = h->kind == ORR_WIRE_ANNOUNCE;
     if (h->kind != ORR_WIRE_EAGER) e->peers[peer].announced++;
     h->bulk_tag = bulk_tag;
@@ -391,7 +411,9 @@ void orr_send_acknowledged(struct orr_engine *e, int source, const struct orr_wi
     }
     if (orr_unlikely(h->flags & ORR_WIRE_SPREAD)) ORR_EVENT(MESSAGE_PASSED, r, ORR_PASSED_DECLINED, 0, 0);
     e->peers[source].asked -= r->asks;
-    if (r->asks && !(h->flags & ORR_WIRE_SPREAD)) orr_step_start_bulk(e, r, source, h->bulk_tag, true);
+    r->seen = h->flags & ORR_WIRE_SHOWS;
+    if (r->asks && !(h->flags & (ORR_WIRE_SPREAD | ORR_WIRE_SHOWS)))
+        orr_step_start_bulk(e, r, source, h->bulk_tag, true);
     r->asks = false;
     orr_step_one_end(e, r, 0);
 }

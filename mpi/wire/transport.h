@@ -100,9 +100,10 @@ struct orr_transport_ops {
      * NULL: none does. */
     bool (*fetches)(struct orr_transport *t, int peer);
     /* Memory that a rank uses in place, reading and writing; when, both agree on by messages. shows: whether
-     * peer may use the block of this rank's that has this address; view: where this rank has what is at an
-     * address of peer's, NULL: nowhere. Any thread. NULL, both: none is used so. */
-    bool (*shows)(struct orr_transport *t, int peer, const void *p);
+     * peer may use the block of this rank's that has this address (changes: and write there); view: where
+     * this rank has what is at an address of peer's, NULL: nowhere. Any thread. NULL, both: none is used so.
+     */
+    bool (*shows)(struct orr_transport *t, int peer, const void *p, bool changes);
     void *(*view)(struct orr_transport *t, int peer, uint64_t at, uint64_t bytes);
     /* Whether large transfers may go from and to the memory of devices of that kind (its word in kind.h).
      * NULL: of none. */

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define ORR_WIRE_MAGIC 0x4f725279u /* also tells a rank of the other byte order */
-enum { ORR_WIRE_VERSION = 8 };
+enum { ORR_WIRE_VERSION = 9 };
 
 enum orr_wire_kind {
     ORR_WIRE_EAGER = 1, /* the payload follows the header */
@@ -37,7 +37,9 @@ enum orr_wire_flag {
      * wanted from who passes it on; else the one of that tag, which another rank has passed on, was matched
      */
     ORR_WIRE_SPREAD = 1 << 3,
-    ORR_WIRE_BEHIND = 1 << 4 /* others of its tag are behind it, and wait to be wanted */
+    ORR_WIRE_BEHIND = 1 << 4, /* others of its tag are behind it, and wait to be wanted */
+    /* ANNOUNCE, with ASKS: the value may be used where it is; that follows (orr_wire_place). ACK: it is */
+    ORR_WIRE_SHOWS = 1 << 5
 };
 
 struct orr_wire_header {
@@ -61,5 +63,10 @@ struct orr_wire_header {
 };
 
 _Static_assert(sizeof(struct orr_wire_header) == 64, "the same on every machine");
+
+/* Where a value is that is shown: its address there, and its name. */
+struct orr_wire_place {
+    uint64_t at, name;
+};
 
 #endif

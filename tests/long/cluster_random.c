@@ -17,6 +17,7 @@
 #include "core/data/partition.h"
 #include "mpi/value/borrow.h"
 #include "mpi/value/calls.h"
+#include "mpi/value/seen.h"
 #include "tests/mpi/in_process.h"
 
 #ifndef SEEDS
@@ -55,7 +56,7 @@ static int does = DOES_ALL;                             /* --does */
 static unsigned limit_s = SCALED(LIMIT_S, 4 * LIMIT_S); /* --limit: of one program */
 
 static atomic_int wrong, failed, coming;
-static _Atomic uint64_t lent, in_place;
+static _Atomic uint64_t lent, in_place, shown, recalled;
 static uint64_t current_seed;
 
 /* ---- numbers ---- */
@@ -1172,6 +1173,9 @@ static void run(struct job *j, int rank)
     if (p.does & DOES_LOOSE && !ends_early) end_cut(&p, &p.loose);
     struct orr_lend *l = &sessions[rank].lend;
     bool lends = l->on;
+    struct orr_view_counts views = orr_views_get_counts(&sessions[rank].value);
+    atomic_fetch_add(&shown, views.shown);
+    atomic_fetch_add(&recalled, views.recalled);
     call(rank_end(j, rank), p.step, "shutdown");
     if (!lends) return;
     struct orr_lend_counts counts = orr_lend_get_counts(l);
@@ -1262,7 +1266,8 @@ static bool one_program(uint64_t seed, bool moves)
     make_groups(mix(seed, 21), ranks);
     job_create(&j, ranks, 0, draw(&state, 4) * draw(&state, 10), run);
     j.lends = seed % 3 > 0;
-    if (seed % 3 == 2) orr_inproc_show(j.net); /* lent tasks use their data where these are */
+    if (seed % 3 == 2) orr_inproc_show(j.net); /* lent tasks use their data where these are, and large
+                                                * values are read where they are */
     for (int i = 0; i < ranks; i++) strcpy(sessions[i].place.argument, seed % 8 == 4 ? "homes=0,h=0" : "");
     for (int i = 0; i < ranks && moves; i++)
         j.placement =
@@ -1286,6 +1291,7 @@ int main(int argc, char **argv)
     starpu_conf_init(&conf);
     conf.ncpus = 2;
     setenv("ORRERY_HEARTBEAT_MS", "60000", 1);
+    setenv("ORRERY_MPI_IN_PLACE", "1", 1); /* where memory is shown */
     signal(SIGALRM, too_long);
     make_hasty();
     if (starpu_init(&conf)) skip_all("no worker");
@@ -1303,6 +1309,9 @@ int main(int argc, char **argv)
     ok(lent > 0 || seeds < 8, "ranks ran tasks of others (%llu)", (unsigned long long)lent);
     ok(in_place > 0 || seeds < 96, "some on data that were used in place (%llu)",
        (unsigned long long)in_place);
+    ok(all_of(shown > 0, recalled > 0) || seeds < 96,
+       "and values were read where their owner has them (%llu, of which %llu were recalled)",
+       (unsigned long long)shown, (unsigned long long)recalled);
     starpu_shutdown();
     return done_testing();
 }

@@ -144,7 +144,7 @@ static int count_wrong_tiles(const int *memory, int steps)
 static bool are_seen(const int *memory)
 {
     struct orr_transport *t = orr_the_session.cluster.engine.transport;
-    return t->ops->shows && t->ops->shows(t, 1, memory);
+    return t->ops->shows && t->ops->shows(t, 1, memory, true);
 }
 
 /* Returns how many data were used in place. */

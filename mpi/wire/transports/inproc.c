@@ -303,9 +303,9 @@ static bool unsent(struct orr_transport *t)
     return false;
 }
 
-static bool shows(struct orr_transport *t, int peer, const void *p)
+static bool shows(struct orr_transport *t, int peer, const void *p, bool changes)
 {
-    (void)peer, (void)p;
+    (void)peer, (void)p, (void)changes;
     return rank_of(t)->net->shown;
 }
 

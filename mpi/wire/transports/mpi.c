@@ -360,9 +360,11 @@ static bool fetches(struct orr_transport *t, int peer)
     return orr_near_rank_fetches(((struct mpi_transport *)t)->near, peer);
 }
 
-static bool shows(struct orr_transport *t, int peer, const void *p)
+static bool shows(struct orr_transport *t, int peer, const void *p, bool changes)
 {
-    return orr_near_rank_changes(((struct mpi_transport *)t)->near, peer) && orr_arena_owns(p);
+    const struct orr_near *near = ((struct mpi_transport *)t)->near;
+    if (changes ? !orr_near_rank_changes(near, peer) : !orr_near_rank_sees(near, peer)) return false;
+    return orr_arena_owns(p);
 }
 
 static void *view(struct orr_transport *t, int peer, uint64_t at, uint64_t bytes)
