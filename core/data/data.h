@@ -178,6 +178,7 @@ struct orr_data_hooks {
     bool (*reclaim)(struct orr_access *holder);
     bool (*in_task)(void);      /* the calling thread runs a task body or callback: must not block */
     const char *(*where)(void); /* "in task NAME", for messages */
+    bool (*holds_view)(struct orr_data *h); /* the calling thread's task reads h by a view (view.h) */
     /* Why the calling thread, in a task or callback, must not wait for h's turn; NULL: it may. */
     const char *(*no_wait)(struct orr_data *h);
     /* Runs a codelet that converts h's copy on a node: 0, or -errno (core/worker/convert.h). */
@@ -257,6 +258,10 @@ static inline void orr_data_written_locked(struct orr_data *h, const struct orr_
 {
     if (a->group != ORR_GROUP_READ) orr_store_relaxed(&h->written_ahead, !(a->flags & ORR_ACCESS_EMPTIES));
 }
+
+/* h's interface of a node, as starpu_data_get_interface_on_node, for its shape: its value may be elsewhere
+ * (view.h). */
+void *orr_data_interface(struct orr_data *h, unsigned node);
 
 /* A handle that belongs to a parent (partition.c) or to a reduction: same interface, given contents, no
  * registry entry. */

@@ -155,12 +155,23 @@ void orr_data_destroy(struct orr_data *h)
     retire(h);
 }
 
-static void *pointer_of(struct orr_data *h, int node)
+static void *pointer_in(struct orr_data *h, void *itf, int node)
 {
-    void *itf = node == (int)orr_node_home() ? orr_view_interface(h) : h->replicates[node].interface;
     if (h->ops->to_pointer) return h->ops->to_pointer(itf, (unsigned)node);
     if (h->ops->handle_to_pointer) return h->ops->handle_to_pointer(h, (unsigned)node);
     return NULL;
+}
+
+static void *pointer_of(struct orr_data *h, int node)
+{
+    return pointer_in(h, h->replicates[node].interface, node);
+}
+
+/* The same where h's value is: for the program. */
+static void *value_pointer_of(struct orr_data *h, int node)
+{
+    void *view = node == (int)orr_node_home() ? orr_view_interface(h) : NULL;
+    return pointer_in(h, view ? view : h->replicates[node].interface, node);
 }
 
 /* The main memory in which the program has h, or would have it. */
@@ -728,11 +739,16 @@ static void *interface_of_none(struct orr_data *h)
     return (char *)h->replicates[h->nnodes - 1].interface + interface_bytes(h->ops);
 }
 
-void *starpu_data_get_interface_on_node(starpu_data_handle_t h, unsigned node)
+void *orr_data_interface(struct orr_data *h, unsigned node)
 {
     if (!h || node >= STARPU_MAXNODES) return NULL;
-    if (node == orr_node_home()) return orr_view_interface(h);
     return node < h->nnodes ? h->replicates[node].interface : interface_of_none(h);
+}
+
+void *starpu_data_get_interface_on_node(starpu_data_handle_t h, unsigned node)
+{
+    void *view = h && node == orr_node_home() ? orr_view_interface(h) : NULL;
+    return view ? view : orr_data_interface(h, node);
 }
 
 enum starpu_data_interface_id starpu_data_get_interface_id(starpu_data_handle_t h)
@@ -747,8 +763,9 @@ struct starpu_data_interface_ops *starpu_data_get_interface_ops(starpu_data_hand
 
 void *starpu_data_handle_to_pointer(starpu_data_handle_t h, unsigned node)
 {
-    return check(h, "starpu_data_handle_to_pointer") && orr_data_has_node(h, node) ? pointer_of(h, (int)node)
-                                                                                   : NULL;
+    return check(h, "starpu_data_handle_to_pointer") && orr_data_has_node(h, node)
+               ? value_pointer_of(h, (int)node)
+               : NULL;
 }
 
 void *starpu_data_handle_to_pointer_ref(starpu_data_handle_t h, unsigned node)

@@ -28,8 +28,13 @@ static struct orr_replicate *main_copy(struct orr_data *h)
 static void update_locked(struct orr_data *h)
 {
     const struct orr_sharing *a = sharing_of(h);
-    orr_store_relaxed(&h->apart, a->view || a->shown);
+    orr_store_release(&h->apart, a->view || a->shown); /* pairs with is_apart: the value is here */
     orr_data_update_ready_locked(h);
+}
+
+static bool is_apart(const struct orr_data *h)
+{
+    return orr_unlikely(orr_load_acquire(&h->apart)); /* pairs with update_locked */
 }
 
 bool orr_data_may_be_apart(struct orr_data *h)
@@ -45,9 +50,7 @@ bool orr_view_prepare(struct orr_data *h)
 {
     if (!orr_data_may_be_apart(h)) return false;
     struct orr_sharing *a = sharing_of(h);
-    if (a->interface) return true;
-    a->interface = orr_malloc(h->ops->interface_size);
-    if (a->interface) memcpy(a->interface, main_copy(h)->interface, h->ops->interface_size);
+    if (!a->interface) a->interface = orr_malloc(h->ops->interface_size);
     return a->interface;
 }
 
@@ -55,6 +58,7 @@ void orr_view_begin(struct orr_data *h, struct orr_view *v)
 {
     struct orr_dense_head *head = sharing_of(h)->interface;
     orr_spin_lock(&h->queue.lock);
+    memcpy(head, main_copy(h)->interface, h->ops->interface_size); /* its shape may be another than before */
     head->ptr = head->dev_handle = (uintptr_t)v->at;
     v->handle = h;
     v->users = 0;
@@ -141,7 +145,7 @@ void orr_view_recall(struct orr_view *v)
 
 void *orr_view_hold(struct orr_data *h)
 {
-    if (orr_likely(!orr_load_relaxed(&h->apart))) return NULL;
+    if (!is_apart(h)) return NULL;
     orr_spin_lock(&h->queue.lock);
     struct orr_view *v = sharing_of(h)->view;
     bool is_used = v && !v->left;
@@ -162,19 +166,20 @@ void orr_view_let_go(struct orr_data *h)
 
 void orr_view_leave(struct orr_data *h)
 {
-    if (orr_likely(!orr_load_relaxed(&h->apart))) return;
+    if (!is_apart(h)) return;
     if (orr_fetch_blocking(h, orr_node_home(), STARPU_R) == 0) orr_fetch_end(h, orr_node_home(), STARPU_R);
 }
 
 void *orr_view_interface(struct orr_data *h)
 {
-    void *own = main_copy(h)->interface;
-    if (orr_likely(!orr_load_relaxed(&h->apart))) return own;
+    if (!is_apart(h)) return NULL;
+    bool held = orr_data_hooks.holds_view && orr_data_hooks.holds_view(h);
+    if (!held) orr_view_leave(h);
     orr_spin_lock(&h->queue.lock);
     const struct orr_view *v = sharing_of(h)->view;
-    void *interface = v && !v->left ? sharing_of(h)->interface : own;
+    bool is_there = held && v && !v->left; /* else the value is here, and stays for longer than that task */
     orr_spin_unlock(&h->queue.lock);
-    return interface;
+    return is_there ? sharing_of(h)->interface : NULL;
 }
 
 /* ---- memory in which others read ---- */
@@ -244,7 +249,7 @@ bool orr_view_hinders_locked(struct orr_fetch *f, struct orr_view_todo *todo)
 bool orr_shown_ask(struct orr_data *h)
 {
     struct orr_view_todo todo = { .leave = NULL };
-    if (orr_likely(!orr_load_relaxed(&h->apart))) return false;
+    if (!is_apart(h)) return false;
     orr_spin_lock(&h->queue.lock);
     bool is = sharing_of(h)->shown != NULL;
     want_locked(h, &todo);
@@ -274,7 +279,7 @@ static void together(struct orr_fetch *f, int status)
 
 bool orr_data_together_first(struct orr_data *h, struct orr_waiter *w)
 {
-    if (orr_likely(!orr_load_relaxed(&h->apart))) return false;
+    if (!is_apart(h)) return false;
     struct together *t = orr_calloc(1, sizeof *t);
     if (!t) {
         orr_data_together_blocking(h);
@@ -291,5 +296,5 @@ bool orr_data_together_first(struct orr_data *h, struct orr_waiter *w)
 
 void orr_data_together_blocking(struct orr_data *h)
 {
-    if (orr_unlikely(orr_load_relaxed(&h->apart))) orr_fetch_blocking(h, orr_node_home(), STARPU_W);
+    if (is_apart(h)) orr_fetch_blocking(h, orr_node_home(), STARPU_W);
 }

@@ -18,7 +18,7 @@
 /* A copy that is read elsewhere. */
 struct orr_view {
     void *at; /* where [const] */
-    /* Nothing here reads there any more: once. No locks held; short. */
+    /* Nobody here reads there any more: once. No locks held; short. */
     void (*over)(struct orr_view *v);
     /* view.c's own */
     struct orr_data *handle; /* [const until over] */
@@ -86,7 +86,8 @@ void *orr_view_hold(struct orr_data *h);
 void orr_view_let_go(struct orr_data *h);
 /* Has h's value in memory here. May block a little. */
 void orr_view_leave(struct orr_data *h);
-/* The interface of h's value in main memory, as it is now. */
+/* For who asks where h's value is in main memory: the interface of a view that the calling thread's task
+ * holds; NULL: h's own, where the value is now. May block a little. */
 void *orr_view_interface(struct orr_data *h);
 
 #endif

@@ -43,6 +43,7 @@
 #include "core/worker/crash.h"
 #include "core/worker/device.h"
 #include "core/worker/driver.h"
+#include "core/worker/inputs.h"
 #include "core/worker/park.h"
 #include "core/worker/wait.h"
 #include "core/worker/worker.h"
@@ -196,6 +197,7 @@ static void lend_to_data(void)
     orr_data_hooks.reclaim = orr_task_reclaim;
     orr_data_hooks.in_task = orr_task_inside;
     orr_data_hooks.where = where;
+    orr_data_hooks.holds_view = orr_task_holds_view;
     orr_data_hooks.no_wait = no_wait;
     orr_data_hooks.convert = orr_convert_here;
     orr_data_hooks.give_back = orr_device_give_back;

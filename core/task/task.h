@@ -140,6 +140,7 @@ struct orr_task_rare {
     unsigned nnodes;       /* length of nodes */
     struct orr_task_tried *tried; /* only with ORR_TF_TRIED */
     void (*prologue)(void *);     /* of a task of a transaction, the program's (transaction.c) */
+    uint64_t views;               /* a bit for each datum, of the first 64; only with ORR_TF_VIEWS */
 };
 
 /* A task that could not run where it was first: which workers are left. */
@@ -183,7 +184,7 @@ enum orr_task_flag {
     ORR_TF_TRIED = 1 << 26,     /* it could not run on some worker: rare->tried (core/worker/elsewhere.h) */
     ORR_TF_POPPED = 1 << 27,    /* prologue_callback_pop was called: once, though it may be taken again */
     ORR_TF_SORTED = 1 << 28,    /* at submission: from a model, its accesses are in order (model.h) */
-    ORR_TF_VIEWS = 1 << 29      /* some of its interfaces are views' (core/data/view.h) */
+    ORR_TF_VIEWS = 1 << 29      /* it reads some of its data by views (core/data/view.h): rare->views */
 };
 
 struct orr_task {

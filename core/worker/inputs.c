@@ -397,6 +397,22 @@ static int convert_inputs(struct orr_worker *w, struct orr_task *t)
     return r;
 }
 
+/* Gives t a view of datum i, which it only reads and named there first, if there is one. */
+static void *hold_view(struct orr_task *t, unsigned i, struct orr_data *h)
+{
+    struct orr_task_rare *r = i < 64 ? orr_task_rare_get(t) : NULL;
+    if (!r) {
+        orr_view_leave(h);
+        return NULL;
+    }
+    if (!(t->flags & ORR_TF_VIEWS)) r->views = 0;
+    void *view = orr_view_hold(h);
+    if (!view) return NULL;
+    r->views |= UINT64_C(1) << i;
+    t->flags |= ORR_TF_VIEWS;
+    return view;
+}
+
 /* What t only reads is read where it is. Only now: while t waited for others of its data it was in nobody's
  * way. */
 static void hold_views(struct orr_task *t)
@@ -405,31 +421,32 @@ static void hold_views(struct orr_task *t)
     void **itf = STARPU_TASK_GET_INTERFACES(t->pub);
     for (unsigned i = 0; i < n; i++) {
         struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, i);
+        if (orr_likely(!orr_load_acquire(&h->apart))) continue; /* pairs with update_locked in view.c */
         unsigned first = first_named(t, i);
-        if (orr_likely(!orr_load_relaxed(&h->apart)) && first == i) continue;
-        if (first < i) {
-            itf[i] = itf[first];
-            continue;
-        }
-        void *view = combined_mode(t, h, n) == STARPU_R ? orr_view_hold(h) : NULL;
-        if (!view) continue;
-        itf[i] = view;
-        t->flags |= ORR_TF_VIEWS;
+        void *view = first == i && combined_mode(t, h, n) == STARPU_R ? hold_view(t, i, h) : NULL;
+        if (view) itf[i] = view;
+        if (first < i) itf[i] = itf[first];
     }
 }
 
 static void let_views_go(struct orr_task *t)
 {
-    unsigned n = STARPU_TASK_GET_NBUFFERS(t->pub);
-    void **itf = STARPU_TASK_GET_INTERFACES(t->pub);
-    for (unsigned i = 0; i < n; i++) {
+    for (uint64_t left = t->rare->views; left; left &= left - 1) {
+        unsigned i = (unsigned)__builtin_ctzll(left);
         struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, i);
-        if (first_named(t, i) < i || combined_mode(t, h, n) != STARPU_R || node_given(h, itf[i]) >= 0)
-            continue;
+        STARPU_TASK_GET_INTERFACES(t->pub)[i] = h->replicates[0].interface;
         orr_view_let_go(h);
-        itf[i] = h->replicates[0].interface;
     }
     t->flags &= ~(uint32_t)ORR_TF_VIEWS;
+}
+
+bool orr_task_holds_view(struct orr_data *h)
+{
+    struct orr_task *t = orr_task_self()->current;
+    if (!t || !(t->flags & ORR_TF_VIEWS)) return false;
+    for (uint64_t left = t->rare->views; left; left &= left - 1)
+        if (STARPU_TASK_GET_HANDLE(t->pub, (unsigned)__builtin_ctzll(left)) == h) return true;
+    return false;
 }
 
 static int fetch_inputs(struct orr_worker *w, struct orr_task *t, bool brief)
@@ -441,7 +458,7 @@ static int fetch_inputs(struct orr_worker *w, struct orr_task *t, bool brief)
 int orr_fetch_task_inputs(struct orr_worker *w, struct orr_task *t)
 {
     int r = fetch_inputs(w, t, true);
-    if (r == 0 && orr_node_count == 1) hold_views(t);
+    if (r == 0) hold_views(t);
     return r;
 }
 

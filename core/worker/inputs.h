@@ -34,6 +34,9 @@ int orr_fetch_task_inputs(struct orr_worker *w, struct orr_task *t);
  * memory: all are in memory of this one. */
 int orr_fetch_inputs_to_keep(struct orr_worker *w, struct orr_task *t);
 
+/* Whether the task that the calling thread runs reads h by a view. */
+bool orr_task_holds_view(struct orr_data *h);
+
 /* Says that it could not, with this status, and has t fail. */
 void orr_task_without_inputs(struct orr_worker *w, struct orr_task *t, int status);
 

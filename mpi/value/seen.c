@@ -163,6 +163,7 @@ static void ask(struct orr_waiter *later)
         tell(all, key.peer, ORR_CONTROL_RECALL, (uint64_t)key.tag);
     }
     orr_progress_needed(&all->cluster->progress);
+    closed(all);
 }
 
 static void flush(void *views)
@@ -172,7 +173,9 @@ static void flush(void *views)
     bool first = !all->flushing && all->wanted;
     all->flushing |= first;
     orr_spin_unlock(&all->lock);
-    if (first) call_outside(&all->later, ask);
+    if (!first) return;
+    opened(all); /* until it is done with */
+    call_outside(&all->later, ask);
 }
 
 uint64_t orr_seen_show(struct orr_value *v, struct orr_data *h, int peer, struct orr_showing **out)
@@ -197,8 +200,8 @@ uint64_t orr_seen_show(struct orr_value *v, struct orr_data *h, int peer, struct
 /* Whether a copy would have been better: somebody had to wait for it, or it was back too soon. */
 static bool was_hasty(const struct orr_showing *s)
 {
-    uint64_t now = orr_ticks();
     if (!orr_shown_is_wanted(s->handle, &s->shown)) return false;
+    uint64_t now = orr_ticks();
     double copy_us = (double)s->handle->ops->get_size(s->handle) / BYTES_PER_NS / 1e3;
     return orr_ticks_to_us(s->wanted_ticks - s->shown_ticks) < copy_us * PAYS_AFTER ||
            orr_ticks_to_us(now - s->wanted_ticks) > copy_us * WAITS_MOST;
@@ -318,7 +321,7 @@ bool orr_seen_see(struct orr_value *v, int peer, uint64_t name, void *at, struct
     s->view.at = at;
     s->view.over = over;
     s->views = all;
-    s->uses = 1;
+    s->uses = 2; /* and until the handle has it */
     s->node = (struct orr_match_node){ .peer = peer, .tag = (int64_t)name };
     orr_spin_lock(&all->lock);
     orr_match_append(&all->seen, &s->node);
@@ -338,6 +341,7 @@ void orr_seen_received(struct orr_seen *s, struct orr_data *h)
     bool now = wanted && is_recalled_locked(s);
     orr_spin_unlock(&all->lock);
     if (now) recall(&s->back);
+    release(s);
 }
 
 /* ---- what others say ---- */

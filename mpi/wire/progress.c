@@ -21,12 +21,19 @@
 #include "core/topo/topo.h"
 #include "core/worker/worker.h"
 
+/* Others may ask for something at any time. Where they do not ring for all that comes, that alone keeps
+ * nobody polling: the progress thread looks now and then. */
+static bool is_held(struct orr_mpi_progress *p)
+{
+    return orr_load_seq(&p->held) > 0;
+}
+
 /* Whether somebody has to come by: messages move only if somebody polls. Those of barriers and sums are not
  * counted; who waits for one counts itself when it sleeps. */
 static bool is_needed(struct orr_mpi_progress *p)
 {
     return orr_load_seq(&p->outstanding) > 0 || orr_load_seq(&p->unawaited) > 0 ||
-           orr_load_relaxed(&p->attentive) || orr_load_relaxed(&p->held) > 0 ||
+           orr_load_relaxed(&p->attentive) || (is_held(p) && orr_load_relaxed(&p->bells_suffice)) ||
            orr_load_relaxed(&p->engine->unsent) || orr_load_seq(&p->aside.any) ||
            orr_load_seq(&p->sleepers) > 0;
 }
@@ -47,10 +54,11 @@ enum {
     LISTENED_US = 10000,     /* a sleep of who listens: only to be safe */
     ATTENDED_US = 3000,      /* a sleep of the attendant: callbacks of the program may wait so long; */
     ATTENDED_MAX_US = 24000, /* doubled up to this while others poll now and then */
-    IN_VAIN_US = 1000, /* it leaves that to others who poll, if it was woken in vain sooner than this, */
-    OFTEN_US = 100,    /* or who poll more often than this, */
-    LEFT_NAPS = 16,    /* for so many naps */
-    BESIDE_US = 3000,  /* a nap of the progress thread beside one that listens, and may go to work */
+    IN_VAIN_US = 1000,  /* it leaves that to others who poll, if it was woken in vain sooner than this, */
+    OFTEN_US = 100,     /* or who poll more often than this, */
+    LEFT_NAPS = 16,     /* for so many naps */
+    NAP_HELD_US = 1000, /* a nap while others may only ask for something */
+    BESIDE_US = 3000,   /* a nap of the progress thread beside one that listens, and may go to work */
     BETWEEN_MOVES_US = 1000, /* from core to core */
     QUIET_NAPS = 20          /* with nothing outstanding, before sleeping for good */
 };
@@ -435,7 +443,7 @@ void orr_progress_wait_for_all(struct orr_mpi_progress *p)
 
 void orr_progress_needed(struct orr_mpi_progress *p)
 {
-    if (orr_likely(orr_load_seq(&p->own.asleep) == 0) || !is_needed(p)) return;
+    if (orr_likely(orr_load_seq(&p->own.asleep) == 0) || !(is_needed(p) || is_held(p))) return;
     if (orr_exchange_acq_rel(&p->own.asleep, 0u)) orr_futex_wake(&p->own.asleep, 1);
 }
 
@@ -476,7 +484,7 @@ static bool is_listened(struct orr_mpi_progress *p)
 static void sleep_for_good(struct orr_mpi_progress *p)
 {
     orr_store_seq(&p->own.asleep, 1u); /* pairs with orr_progress_needed: it posts before it looks */
-    if (is_needed(p) || must_stop(p)) {
+    if (is_needed(p) || is_held(p) || must_stop(p)) {
         orr_store_seq(&p->own.asleep, 0u);
         return;
     }
@@ -540,6 +548,12 @@ static void *run(void *progress)
     while (!must_stop(p)) {
         uint64_t polls = orr_load_relaxed(&p->engine->polls);
         nap(p, nap_us);
+        if (!is_needed(p) && is_held(p)) {
+            nap_us = own_turn(p, orr_engine_look) ? NAP_MIN_US
+                     : nap_us * 2 > NAP_HELD_US   ? NAP_HELD_US
+                                                  : nap_us * 2;
+            continue;
+        }
         if (!is_needed(p)) {
             if (++quiet >= QUIET_NAPS) sleep_for_good(p);
             continue;

@@ -333,6 +333,84 @@ static void others_have_copies(void)
     is_int(in_place, 2, "both were read in place");
 }
 
+/* After the body nobody is kept from writing, and the value is still to be had. */
+static void late_look(void *arg)
+{
+    starpu_data_handle_t h = *(starpu_data_handle_t *)arg;
+    const uint64_t *at = (const uint64_t *)starpu_vector_get_local_ptr(h);
+    if (is_owners(at) || !all_are(at, 4)) atomic_fetch_add(&wrong, 1);
+}
+
+/* The second half alone counts, in a vector that was cut since it was registered. */
+static void half_body(void *buffers[], void *arg)
+{
+    void *first = buffers[0]; /* which are the body's own */
+    (void)arg;
+    if (STARPU_VECTOR_GET_NX(buffers[0]) != COUNT / 2) atomic_fetch_add(&wrong, 1);
+    buffers[0] = buffers[1];
+    buffers[1] = first;
+    atomic_fetch_add(is_owners((const uint64_t *)STARPU_VECTOR_GET_PTR(first)) ? &in_place : &elsewhere, 1);
+}
+static struct starpu_codelet half_cl = {
+    .cpu_funcs = { half_body }, .nbuffers = 2, .modes = { STARPU_R, STARPU_R }, .name = "half"
+};
+
+static void cut(starpu_data_handle_t h)
+{
+    call(starpu_data_acquire(h, STARPU_W));
+    struct starpu_vector_interface *v = starpu_data_get_interface_on_node(h, STARPU_MAIN_RAM);
+    v->nx = COUNT / 2;
+    starpu_data_release(h);
+}
+
+static void ends_late(struct program *p)
+{
+    write_to(p, 0, 4);
+    write_to(p, 1, 4);
+    int none = 0;
+    starpu_data_handle_t *which = p->rank ? malloc(sizeof *which) : NULL; /* freed with the task */
+    if (which) *which = p->data[0];
+    call(insert(p->c, &read_cl, STARPU_R, p->data[0], STARPU_VALUE, &(uint64_t){ 4 }, sizeof(uint64_t),
+                STARPU_VALUE, &none, sizeof none, STARPU_EXECUTE_ON_NODE, 1, STARPU_EPILOGUE_CALLBACK,
+                late_look, STARPU_EPILOGUE_CALLBACK_ARG, which, 0));
+    read_at(p, 1, 4, 0);
+    meet(p);
+    orr_cache_flush(p->c, p->data[1]);
+    meet(p);
+    cut(p->data[1]);
+    call(insert(p->c, &half_cl, STARPU_R, p->data[1], STARPU_R, p->data[2], STARPU_EXECUTE_ON_NODE, 1, 0));
+    meet(p);
+}
+
+static void bodies_do_as_they_like(void)
+{
+    run(ends_late, 0);
+    is_right("callbacks that look, shapes that change, and bodies that exchange their buffers");
+    ok(in_place >= 2, "they read in place (%d)", (int)in_place);
+}
+
+/* With a second memory node, of which the data know nothing. */
+static char folder[] = "/tmp/orrery-seen-XXXXXX";
+
+static void stores(struct program *p)
+{
+    write_to(p, 0, 3);
+    meet(p);
+    if (!p->rank &&
+        (!mkdtemp(folder) || starpu_disk_register(&starpu_disk_unistd_ops, folder, STARPU_DISK_SIZE_MIN) < 0))
+        atomic_fetch_add(&failed, 1);
+    call(orr_coll_barrier(p->c));
+    read_at(p, 0, 3, 0);
+    meet(p);
+}
+
+static void a_store_comes_later(void)
+{
+    run(stores, 0);
+    is_right("a store that is registered after the data");
+    is_int(in_place, 1, "they are read in place all the same");
+}
+
 /* An array with gaps in each of five dimensions goes by a copy that its interface makes. */
 enum { SIDE = 5, GAPPED = SIDE + 1, DIMENSIONS = 5 };
 static uint64_t gapped[GAPPED * GAPPED * GAPPED * GAPPED * GAPPED];
@@ -551,12 +629,15 @@ int main(void)
     copies_stay();
     program_keeps_nobody();
     others_have_copies();
+    bodies_do_as_they_like();
     gaps_are_copied();
     owners_cross();
     copies_are_own();
     small_are_sent();
     all_at_once(0);
     all_at_once(5);
+    a_store_comes_later();
     starpu_shutdown();
+    rmdir(folder);
     return done_testing();
 }

@@ -245,7 +245,7 @@ void orr_dense_register_handle(starpu_data_handle_t h, unsigned home_node, void 
     orr_dense_pack(&packed);
     size_t plain = k->by_pointer ? sizeof(struct starpu_ndim_interface) : h->ops->interface_size;
     for (unsigned node = 0; node < h->nnodes; node++) {
-        struct orr_dense_head *to = starpu_data_get_interface_on_node(h, node);
+        struct orr_dense_head *to = orr_data_interface(h, node);
         bool home = node == home_node;
         size_t allocsize = k->allocsize ? orr_dense_member(itf, k->allocsize) : 0;
         memcpy(to, itf, plain);
@@ -261,7 +261,7 @@ void orr_dense_ptr_register(starpu_data_handle_t h, unsigned node, uintptr_t ptr
                             size_t offset, const size_t *ld, const struct orr_dense_kind *kind,
                             const char *fn)
 {
-    struct orr_dense_head *head = starpu_data_get_interface_on_node(h, node);
+    struct orr_dense_head *head = orr_data_interface(h, node);
     struct orr_dense_view v;
     if (!head || orr_dense_kind_of(head) != kind) {
         orr_error("%s: %s", fn,
@@ -299,8 +299,8 @@ const void *orr_interface_get(starpu_data_handle_t h, enum starpu_data_interface
                                        : "the data has another interface than this function reads");
         return zeros;
     }
-    return starpu_data_get_interface_on_node(
-        h, local ? orr_data_place(h, starpu_worker_get_local_memory_node()) : orr_node_home());
+    if (!local) return orr_data_interface(h, orr_node_home());
+    return starpu_data_get_interface_on_node(h, orr_data_place(h, starpu_worker_get_local_memory_node()));
 }
 
 /* ---- memory ---- */
@@ -410,7 +410,7 @@ int orr_dense_pointer_is_inside(void *itf, unsigned node, void *ptr)
 
 static void *main_interface(starpu_data_handle_t h)
 {
-    return starpu_data_get_interface_on_node(h, orr_node_home());
+    return orr_data_interface(h, orr_node_home());
 }
 
 size_t orr_dense_get_size(starpu_data_handle_t h)
@@ -620,7 +620,7 @@ const struct starpu_data_copy_methods orr_dense_copy_methods = { .any_to_any = a
 
 int orr_dense_pack_data(starpu_data_handle_t h, unsigned node, void **ptr, starpu_ssize_t *count)
 {
-    void *itf = starpu_data_get_interface_on_node(h, node);
+    void *itf = orr_data_interface(h, node);
     struct orr_dense_view from, to;
     orr_dense_read(itf, &from);
     size_t bytes = orr_dense_bytes(&from);
@@ -636,7 +636,7 @@ int orr_dense_pack_data(starpu_data_handle_t h, unsigned node, void **ptr, starp
 
 int orr_dense_peek_data(starpu_data_handle_t h, unsigned node, void *ptr, size_t count)
 {
-    void *itf = starpu_data_get_interface_on_node(h, node);
+    void *itf = orr_data_interface(h, node);
     struct orr_dense_view from, to;
     orr_dense_read(itf, &to);
     if (count != orr_dense_bytes(&to)) {
