@@ -18,7 +18,7 @@ enum orr_msi { ORR_INVALID, ORR_SHARED, ORR_OWNED }; /* OWNED: the only valid co
 
 /* The copy on one memory node. [lock: queue.lock] except interface. */
 struct orr_replicate {
-    void *interface; /* [const] this node's copy of the interface struct */
+    void *interface; /* of the view, kept for the next; NULL: none yet */
     uint8_t state;   /* enum orr_msi */
     bool allocated;  /* the interface points at memory of this node */
     bool ours;       /* that memory was allocated by us, and is ours to free */
@@ -37,13 +37,13 @@ struct orr_replicate {
         *chunk; /* its place in the order of eviction of a device, else NULL (core/data/eviction.c) */
 };
 
-/* What it has of values that two processes use in one place (view.h). [lock: queue.lock] */
+/* What a handle has of values that two processes use in one place (view.h). [lock: queue.lock unless said] */
 struct orr_sharing {
     struct orr_view *view;     /* where its copy in main memory is read, elsewhere */
     struct orr_shown *shown;   /* others read in its memory */
     struct orr_fetch *waiters; /* for the end of either, chained by next */
     void *interface;           /* of the view, and of those before: who looks may be late; NULL: none yet */
-    uint16_t shy, shy_left;    /* of who shows it: of so many values copies are sent; still [own: that one] */
+    uint16_t shy, shy_left;    /* of so many values copies are sent; still [lock: views (mpi/value/seen.c)] */
 };
 
 /* What only few handles need; allocated when first used. [lock: queue.lock unless said] */

@@ -82,6 +82,8 @@ static bool see(struct orr_request *r, void *at, uint64_t name)
     return orr_seen_see(m->cluster->value, r->node.peer, name, at, &m->seen);
 }
 
+/* ---- the layer starts ---- */
+
 void orr_messages_begin(struct orr_value *v, bool counting)
 {
     orr_store_relaxed(&v->failed, 0);

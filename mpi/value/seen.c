@@ -412,29 +412,25 @@ static bool none_open(void *views)
     return orr_load_acquire(&((struct orr_views *)views)->open) == 0;
 }
 
-struct to_leave {
-    struct orr_seen *first;
-};
-
-static void find_one(struct orr_match_node *n, void *arg)
+static void find_one(struct orr_match_node *n, void *found)
 {
-    struct to_leave *t = arg;
-    struct orr_seen *s = seen_of(n);
-    if (!t->first && is_recalled_locked(s)) t->first = s;
+    struct orr_seen **first = found, *s = seen_of(n);
+    if (!*first && is_recalled_locked(s)) *first = s;
 }
 
 void orr_views_leave(struct orr_value *v)
 {
     struct orr_views *all = v->views;
+    struct orr_seen *s;
     if (!all || !orr_load_relaxed(&all->on)) return;
-    for (struct to_leave t;; recall(&t.first->back)) {
-        t.first = NULL;
+    do {
+        s = NULL;
         orr_spin_lock(&all->lock);
         all->closing = true;
-        orr_match_visit(&all->seen, find_one, &t);
+        orr_match_visit(&all->seen, find_one, &s);
         orr_spin_unlock(&all->lock);
-        if (!t.first) break;
-    }
+        if (s) recall(&s->back);
+    } while (s);
     orr_progress_wait(&all->cluster->progress, none_open, all);
 }
 

@@ -11,11 +11,10 @@
 #ifndef ORR_MPI_SEEN_H
 #define ORR_MPI_SEEN_H
 
-#include "mpi/live/control.h"
 #include "core/data/data.h"
+#include "mpi/live/control.h"
 #include "mpi/value/value.h"
 
-struct orr_views;
 struct orr_showing; /* a value of this rank's that another was told of */
 struct orr_seen;    /* a value of another rank's that is read there */
 
@@ -32,7 +31,7 @@ void orr_views_end(struct orr_value *v);
 void orr_views_leave(struct orr_value *v);
 
 /* Whether the bytes of r, an end of a message of h's value that is described and in a row, and whose other
- * end only reads it, may be used so. The access is granted. */
+ * end only reads it, may be used so: of a send, its receiver sees them. The access is granted. */
 bool orr_seen_may(struct orr_value *v, const struct orr_request *r, struct orr_data *h);
 /* A send says where h is: the name of that; 0: it is out of memory. With the engine's lock. */
 uint64_t orr_seen_show(struct orr_value *v, struct orr_data *h, int peer, struct orr_showing **out);

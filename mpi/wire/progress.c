@@ -54,11 +54,10 @@ enum {
     LISTENED_US = 10000,     /* a sleep of who listens: only to be safe */
     ATTENDED_US = 3000,      /* a sleep of the attendant: callbacks of the program may wait so long; */
     ATTENDED_MAX_US = 24000, /* doubled up to this while others poll now and then */
-    IN_VAIN_US = 1000,  /* it leaves that to others who poll, if it was woken in vain sooner than this, */
-    OFTEN_US = 100,     /* or who poll more often than this, */
-    LEFT_NAPS = 16,     /* for so many naps */
-    NAP_HELD_US = 1000, /* a nap while others may only ask for something */
-    BESIDE_US = 3000,   /* a nap of the progress thread beside one that listens, and may go to work */
+    IN_VAIN_US = 1000, /* it leaves that to others who poll, if it was woken in vain sooner than this, */
+    OFTEN_US = 100,    /* or who poll more often than this, */
+    LEFT_NAPS = 16,    /* for so many naps */
+    BESIDE_US = 3000,  /* a nap of the progress thread beside one that listens, and may go to work */
     BETWEEN_MOVES_US = 1000, /* from core to core */
     QUIET_NAPS = 20          /* with nothing outstanding, before sleeping for good */
 };
@@ -550,7 +549,7 @@ static void *run(void *progress)
         nap(p, nap_us);
         if (!is_needed(p) && is_held(p)) {
             nap_us = own_turn(p, orr_engine_look) ? NAP_MIN_US
-                     : nap_us * 2 > NAP_HELD_US   ? NAP_HELD_US
+                     : nap_us * 2 > NAP_MAX_US    ? NAP_MAX_US
                                                   : nap_us * 2;
             continue;
         }

@@ -20,9 +20,7 @@ static int gather(struct orr_engine *e, const struct orr_payload *p, void *to)
 /* Under which name its receiver may use its bytes where they are; 0: it may not. */
 static uint64_t show(struct orr_engine *e, struct orr_request *r)
 {
-    const struct orr_transport_ops *ops = e->transport->ops;
-    if (orr_likely(!r->in_place) || r->failure || r->relay || r->to || !ops->shows) return 0;
-    return ops->shows(e->transport, r->node.peer, r->payload.base, false) ? e->show(r) : 0;
+    return orr_likely(!r->in_place) || r->failure || r->relay || r->to ? 0 : e->show(r);
 }
 
 /* The header's kind and, of an eager message, the payload behind it; of one that shows its bytes, where they

@@ -5,42 +5,7 @@
  * keep no rank from memory of its own that they read: else two ranks waited for each other. Threads: main,
  * and workers. Owns: its data. Not here: lent tasks (seen_lent.c), others (seen_mpi.c).
  */
-#include <unistd.h>
-
-#include "mpi/api/session.h"
-#include "mpi/value/seen.h"
-#include "tests/mpi/helper_mpi.h"
-
-enum { COUNT = 16384, READ_US = 300 };
-
-static int wrong;
-
-static void write_body(void *buffers[], void *arg)
-{
-    uint64_t value, *p = (uint64_t *)STARPU_VECTOR_GET_PTR(buffers[0]);
-    starpu_codelet_unpack_args(arg, &value);
-    for (int i = 0; i < COUNT; i++) p[i] = value;
-}
-
-static void read_body(void *buffers[], void *arg)
-{
-    uint64_t value;
-    const uint64_t *p = (const uint64_t *)STARPU_VECTOR_GET_PTR(buffers[0]);
-    starpu_codelet_unpack_args(arg, &value);
-    for (int round = 0; round < 2; round++) {
-        for (int i = 0; i < COUNT; i += 16)
-            if (*(volatile const uint64_t *)&p[i] != value) __atomic_fetch_add(&wrong, 1, __ATOMIC_RELAXED);
-        starpu_usleep(READ_US / 2);
-    }
-}
-
-static void nap_body(void *buffers[], void *arg)
-{
-    int us;
-    (void)buffers;
-    starpu_codelet_unpack_args(arg, &us);
-    usleep((unsigned)us);
-}
+#include "tests/mpi/seen_tasks.h"
 
 static struct starpu_codelet read_cl = {
     .cpu_funcs = { read_body }, .nbuffers = 2, .modes = { STARPU_R, STARPU_RW }, .name = "read"
@@ -52,28 +17,6 @@ static struct starpu_codelet nap_cl = {
     .cpu_funcs = { nap_body }, .nbuffers = 1, .modes = { STARPU_W }, .name = "nap"
 };
 static struct starpu_codelet idle_cl = { .cpu_funcs = { nap_body }, .nbuffers = 0, .name = "idle" };
-
-static starpu_data_handle_t make(starpu_mpi_tag_t tag, int owner, size_t count)
-{
-    starpu_data_handle_t h;
-    void *memory = NULL;
-    if (owner == my_rank) {
-        starpu_malloc(&memory, count * sizeof(uint64_t));
-        memset(memory, 0, count * sizeof(uint64_t));
-    }
-    starpu_vector_data_register(&h, memory ? STARPU_MAIN_RAM : -1, (uintptr_t)memory, (uint32_t)count,
-                                sizeof(uint64_t));
-    starpu_mpi_data_register(h, tag, owner);
-    return h;
-}
-
-static void end(starpu_data_handle_t h, size_t count)
-{
-    void *memory = starpu_data_get_local_ptr(h);
-    bool mine = starpu_mpi_data_get_rank(h) == my_rank;
-    starpu_data_unregister(h);
-    if (mine) starpu_free_noflag(memory, count * sizeof(uint64_t));
-}
 
 /* On each rank a task of both workers reads the other's datum: its first share has it, while the second waits
  * behind a task that writes the own one. */
