@@ -257,3 +257,13 @@ unsigned orr_workers_busy(void)
     for (unsigned i = 0; i < orr_worker_count; i++) busy += !orr_load_relaxed(&orr_workers[i].idle_shown);
     return busy;
 }
+
+bool orr_workers_have_cores(void)
+{
+    if (orr_load_relaxed(&orr_parking.paused) || orr_worker_count < orr_topo_cores()) return false;
+    for (unsigned i = 0; i < orr_worker_count; i++) {
+        const struct orr_worker *w = &orr_workers[i];
+        if (!w->direct || w->driven || orr_load_relaxed(&w->on_cond)) return false;
+    }
+    return true;
+}

@@ -389,6 +389,7 @@ static void over(struct orr_message *m)
 {
     bool counts = orr_message_is_current(m);
     struct orr_mpi_progress *p = &m->cluster->progress;
+    if (orr_unlikely(m->callback != NULL) && counts) orr_add_relaxed(&p->callbacks, -1);
     if (m->detached)
         orr_message_free(m);
     else
@@ -530,12 +531,14 @@ int orr_message_start(const struct orr_message_spec *s, const char *fn, struct o
     m->request.done = done;
     m->request.make_room = make_room;
     orr_progress_begun(p);
+    if (orr_unlikely(s->callback != NULL)) orr_add_relaxed(&p->callbacks, 1);
     if (orr_unlikely(s->unawaited)) unawait(m);
     if (sends && !s->unordered) orr_data_announce(s->handle, STARPU_R);
     if (!s->unordered) ORR_EVENT(DATA_JOINED, s->handle, &m->request, m->access.group, 1);
     int granted = s->unordered ? 1 : orr_data_join(s->handle, &m->access);
     if (granted && orr_unlikely(s->unawaited) && (sends || granted < 0)) await(m);
     if (granted < 0) {
+        if (s->callback) orr_add_relaxed(&p->callbacks, -1);
         orr_message_free(m);
         orr_progress_over(p, false);
         return granted;

@@ -57,7 +57,8 @@ enum {
     IN_VAIN_US = 1000, /* it leaves that to others who poll, if it was woken in vain sooner than this, */
     OFTEN_US = 100,    /* or who poll more often than this, */
     LEFT_NAPS = 16,    /* for so many naps */
-    BESIDE_US = 3000,  /* a nap of the progress thread beside one that listens, and may go to work */
+    BESIDE_US = 3000,  /* a nap of the progress thread beside one that listens, and may go to work, */
+    COMES_BY_US = 500, /* or beside others who poll as often as this */
     BETWEEN_MOVES_US = 1000, /* from core to core */
     QUIET_NAPS = 20          /* with nothing outstanding, before sleeping for good */
 };
@@ -108,6 +109,13 @@ static bool none_is_left(void *progress)
     return orr_progress_outstanding(progress) == 0;
 }
 
+/* Who waits for all while there are tasks leaves what comes to the workers: a kernel would be interrupted for
+ * what is of no use before it ends. But callbacks of the program are not to wait for kernels. */
+static bool is_left_to_workers(struct orr_mpi_progress *p)
+{
+    return orr_load_relaxed(&p->callbacks) == 0 && starpu_task_nsubmitted() > 0 && orr_workers_have_cores();
+}
+
 /* Until a message is over, or the time is; or, where there is a bell, one has come. */
 static void sleep_until_signal(struct orr_mpi_progress *p, uint32_t us, bool (*done)(void *arg), void *arg)
 {
@@ -117,7 +125,8 @@ static void sleep_until_signal(struct orr_mpi_progress *p, uint32_t us, bool (*d
     uint32_t rings;
     orr_add_seq(sleepers, 1u); /* pairs with the load in orr_progress_signal; and it is needed from here on */
     uint32_t seen = orr_load_seq(&p->signal);
-    struct orr_bell *bell = orr_load_relaxed(&p->listens) ? orr_bell_enter(kind, &rings, &moved) : NULL;
+    bool listens = orr_load_relaxed(&p->listens) && !(for_all && is_left_to_workers(p));
+    struct orr_bell *bell = listens ? orr_bell_enter(kind, &rings, &moved) : NULL;
     if (!moved && !done(arg) && !orr_load_seq(&p->aside.any)) {
         if (bell)
             orr_bell_sleep(bell, kind, 0, rings, (int64_t)us * 1000, NULL);
@@ -212,16 +221,21 @@ static bool may_look(struct idler *i, bool for_all)
     return i->alone;
 }
 
-void orr_progress_signal(struct orr_mpi_progress *p)
+/* all: those, too, who wait for everything. */
+static void wake_sleepers(struct orr_mpi_progress *p, bool some, bool all)
 {
-    bool some = orr_load_seq(&p->sleepers) > 0, all = orr_load_seq(&p->sleepers_for_all) > 0;
-    if (orr_unlikely(all)) all = none_is_left(p) || orr_load_seq(&p->aside.any);
     if (orr_likely(!some && !all)) return;
     orr_add_seq(&p->signal, 1u);
     orr_futex_wake(&p->signal, INT32_MAX);
     if (!orr_load_relaxed(&p->listens)) return;
     if (some) orr_bell_call(ORR_LISTEN_WAITER);
     if (all) orr_bell_call(ORR_LISTEN_FOR_ALL);
+}
+
+void orr_progress_signal(struct orr_mpi_progress *p)
+{
+    bool some = orr_load_seq(&p->sleepers) > 0, all = orr_load_seq(&p->sleepers_for_all) > 0;
+    wake_sleepers(p, some, orr_unlikely(all) && none_is_left(p));
 }
 
 /* ---- functions of the program ---- */
@@ -280,9 +294,10 @@ static void call_one(struct orr_waiter *w, struct orr_task *t)
 }
 
 /* The progress thread is for when nobody else progresses; while it is inside a function of the program's that
- * takes long, sleeping workers have to. */
-static bool call_worker(void)
+ * takes long, others that sleep have to. */
+static bool call_others(struct orr_mpi_progress *p)
 {
+    wake_sleepers(p, true, true);
     orr_wake_pollers();
     return true;
 }
@@ -298,7 +313,8 @@ static bool call_those_aside(struct orr_mpi_progress *p)
     orr_add_seq(&p->aside.calling, 1u); /* before any may become 0: see orr_progress_may_call */
     while (orr_load_relaxed(&p->aside.any) && calls < CALLS_PER_TURN && take_one(p, &w, &t)) {
         calls++;
-        if (!shared && orr_load_relaxed(&p->own.turns) && orr_load_seq(&p->aside.any)) shared = call_worker();
+        if (!shared && orr_load_relaxed(&p->own.turns) && orr_load_seq(&p->aside.any))
+            shared = call_others(p);
         orr_bell_deaf_begin(); /* it may take long, or wait for the next message */
         call_one(w, t);
         orr_bell_deaf_end();
@@ -329,17 +345,23 @@ static void call_all_aside(struct orr_mpi_progress *p)
     while (call_those_aside(p)) continue;
 }
 
+/* Where the calling thread is a worker about to do so itself, it wakes nobody; should it be held up by a
+ * function of the program's before, the progress thread comes by, whose naps end. */
 static void call_somebody(struct orr_mpi_progress *p)
 {
     if (orr_unlikely(orr_load_seq(&p->aside.alone))) { /* after any was set; pairs with orr_progress_stop */
         call_all_aside(p);
         return;
     }
+    if (orr_progress_is_due()) {
+        orr_progress_needed(p);
+        return;
+    }
     orr_progress_signal(p);
     end_nap(p);
     orr_progress_needed(p);
     /* after any was set; pairs with call_those_aside, which counts first and then looks what is left */
-    if (orr_load_seq(&p->own.turns) && orr_load_seq(&p->aside.calling) > 0) call_worker();
+    if (orr_load_seq(&p->own.turns) && orr_load_seq(&p->aside.calling) > 0) call_others(p);
 }
 
 static bool pass(struct orr_mpi_progress *p, bool (*poll)(struct orr_engine *e))
@@ -559,9 +581,10 @@ static void *run(void *progress)
         }
         quiet = 0;
         if (orr_load_relaxed(&p->aside.any) || orr_load_relaxed(&p->own.missed)) own_turn(p, orr_engine_poll);
-        uint32_t most_us = is_listened(p) ? BESIDE_US : NAP_MAX_US;
+        polls = orr_load_relaxed(&p->engine->polls) - polls; /* of others */
+        bool others = polls > 0, come_by = polls * COMES_BY_US > nap_us;
+        uint32_t most_us = come_by || is_listened(p) ? BESIDE_US : NAP_MAX_US;
         nap_us = nap_us * 2 > most_us ? most_us : nap_us * 2;
-        bool others = orr_load_relaxed(&p->engine->polls) != polls;
         if (left > 0) left--;
         if (is_listened(p)) {
             if (!others)
@@ -626,6 +649,7 @@ void orr_progress_init(struct orr_mpi_progress *p, struct orr_engine *e)
     orr_store_release(&e->missed, poll_instead);
     orr_store_relaxed(&p->attentive, false);
     orr_store_seq(&p->held, (int64_t)0);
+    orr_store_relaxed(&p->callbacks, (int64_t)0);
     orr_store_seq(&p->outstanding, (int64_t)0); /* what was given up before is not this session's */
     orr_store_seq(&p->unawaited, (int64_t)0);
 }

@@ -22,6 +22,7 @@ struct orr_mpi_progress {
                                 * wait for these [any] */
     _Atomic bool attentive;    /* others may ask something although nothing is outstanding [any] */
     _Atomic int64_t held; /* things of other ranks, or that they have, which may be asked for as well [any] */
+    _Atomic int64_t callbacks;  /* of the program that messages will call when they are over [any] */
     _Atomic uint64_t posted;    /* messages ever posted */
     _Atomic uint64_t completed; /* messages ever over */
     _Atomic uint32_t signal;    /* futex: changes when a message is over and somebody sleeps */
