@@ -228,21 +228,11 @@ void orr_worker_run(struct orr_worker *w, struct orr_task *t)
     self->current = t;
     int r = orr_likely(!is_observed(t)) ? run_body(w, t) : run_body_observed(w, t);
     self->current = NULL;
-    w->ends_task = true;
     if (orr_likely(r == 0))
         orr_worker_finish(w, t);
     else
         orr_task_did_not_run(w, t, ORR_NO_INPUTS, r);
-    w->ends_task = false;
     note_run(w, cl);
-}
-
-bool orr_progress_is_due(void)
-{
-    struct orr_worker *w = orr_worker_self();
-    if (!w || !w->ends_task || orr_self()->callback_depth) return false;
-    w->poll_ticks = 0; /* note_run follows */
-    return true;
 }
 
 /* ---- the same in pieces, for device.c ---- */

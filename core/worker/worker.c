@@ -267,3 +267,10 @@ bool orr_workers_have_cores(void)
     }
     return true;
 }
+
+uint64_t orr_workers_run(void)
+{
+    uint64_t run = 0;
+    for (unsigned i = 0; i < orr_worker_count; i++) run += orr_load_relaxed(&orr_workers[i].tasks_run);
+    return run;
+}

@@ -59,8 +59,7 @@ struct orr_worker {
     _Atomic bool
         short_tasks;     /* counted in orr_parking as one who will come by soon [own; the sentry clears it] */
     uint64_t last_ticks; /* when the last task ended */
-    uint64_t poll_ticks; /* when progress functions were last called; 0: they are to be */
-    bool ends_task;      /* and is on its way to where it calls them [own] */
+    uint64_t poll_ticks; /* when progress functions were last called */
     struct orr_doze doze; /* since it has nothing to do */
     struct {
         const void *cl;
@@ -246,6 +245,8 @@ ORR_EXPORT unsigned orr_workers_busy(void);
  * is one, when they have nothing to do: not those that a policy of the program's, or a thread of its own, has
  * sleep elsewhere, nor those that wait for a device, nor while they are paused. Any thread. */
 ORR_EXPORT bool orr_workers_have_cores(void);
+/* How many tasks they have run. Any thread. */
+ORR_EXPORT uint64_t orr_workers_run(void);
 
 /* A function called by idle workers, by workers between tasks now and then, and by threads blocked in the
  * runtime. Returns true when it moved something. urgent() says cheaply whether calling it at once is
@@ -260,8 +261,5 @@ ORR_EXPORT void orr_progress_unregister(struct orr_progress p);
 ORR_EXPORT void orr_wake_pollers(void);
 /* Calls the registered functions; true when one of them moved something. Any thread. */
 bool orr_progress_poll(void);
-/* True: the calling thread is a worker at the end of a task, and calls them before it does anything else, but
- * for functions of the program that are due now. Any thread. */
-ORR_EXPORT bool orr_progress_is_due(void);
 
 #endif

@@ -172,9 +172,10 @@ static void flush(void *views)
     orr_spin_lock(&all->lock);
     bool first = !all->flushing && all->wanted;
     all->flushing |= first;
+    if (first) orr_add_relaxed(&all->open, 1); /* until it is done with; before what is wanted may end */
     orr_spin_unlock(&all->lock);
     if (!first) return;
-    opened(all); /* until it is done with */
+    orr_progress_hold(&all->cluster->progress);
     call_outside(&all->later, ask);
 }
 

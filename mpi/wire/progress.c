@@ -51,7 +51,7 @@ enum {
     LOOKS_PER_CHECK = 64,    /* of so many polls of the progress thread ... */
     OTHERS_ENOUGH = 8,       /* ... this many met polls of others: they do it */
     POLLED_US = 200,         /* in vain, before a thread that waits sleeps until a ring */
-    LISTENED_US = 10000,     /* a sleep of who listens: only to be safe */
+    LISTENED_US = 10000,     /* a sleep of who listens: only to be safe; and of who watches workers instead */
     ATTENDED_US = 3000,      /* a sleep of the attendant: callbacks of the program may wait so long; */
     ATTENDED_MAX_US = 24000, /* doubled up to this while others poll now and then */
     IN_VAIN_US = 1000, /* it leaves that to others who poll, if it was woken in vain sooner than this, */
@@ -59,6 +59,7 @@ enum {
     LEFT_NAPS = 16,    /* for so many naps */
     BESIDE_US = 3000,  /* a nap of the progress thread beside one that listens, and may go to work, */
     COMES_BY_US = 500, /* or beside others who poll as often as this */
+    SOON_US = 2000,    /* where workers end tasks so often, who waits for all need not be rung */
     BETWEEN_MOVES_US = 1000, /* from core to core */
     QUIET_NAPS = 20          /* with nothing outstanding, before sleeping for good */
 };
@@ -109,11 +110,37 @@ static bool none_is_left(void *progress)
     return orr_progress_outstanding(progress) == 0;
 }
 
-/* Who waits for all while there are tasks leaves what comes to the workers: a kernel would be interrupted for
- * what is of no use before it ends. But callbacks of the program are not to wait for kernels. */
+/* all: those, too, who wait for everything. */
+static void wake_sleepers(struct orr_mpi_progress *p, bool some, bool all)
+{
+    if (orr_likely(!some && !all)) return;
+    orr_add_seq(&p->signal, 1u);
+    orr_futex_wake(&p->signal, INT32_MAX);
+    if (!orr_load_relaxed(&p->listens)) return;
+    if (some) orr_bell_call(ORR_LISTEN_WAITER);
+    if (all) orr_bell_call(ORR_LISTEN_FOR_ALL);
+}
+
+/* Who waits for all leaves what comes to workers as long as these have tasks, all cores, and look for
+ * messages often enough: a kernel would be interrupted for what is hardly of use before it ends. But
+ * callbacks of the program are not to wait for kernels. */
 static bool is_left_to_workers(struct orr_mpi_progress *p)
 {
-    return orr_load_relaxed(&p->callbacks) == 0 && starpu_task_nsubmitted() > 0 && orr_workers_have_cores();
+    return orr_load_seq(&p->own.seen_often) && orr_load_relaxed(&p->callbacks) == 0 &&
+           starpu_task_nsubmitted() > 0 && orr_workers_have_cores();
+}
+
+/* Of the progress thread: looks whether workers come by. When they do not any more, who waits for all is to
+ * listen. */
+static void watch_workers(struct orr_mpi_progress *p)
+{
+    uint64_t now = orr_ticks(), run = orr_workers_run();
+    if (run != p->own.run) p->own.run_ticks = now;
+    p->own.run = run;
+    bool often = orr_ticks_to_us(now - p->own.run_ticks) < SOON_US;
+    if (often == orr_load_relaxed(&p->own.seen_often)) return;
+    orr_store_seq(&p->own.seen_often, often); /* before the look who sleeps: pairs with sleep_until_signal */
+    if (!often) wake_sleepers(p, false, orr_load_seq(&p->sleepers_for_all) > 0);
 }
 
 /* Until a message is over, or the time is; or, where there is a bell, one has come. */
@@ -219,17 +246,6 @@ static bool may_look(struct idler *i, bool for_all)
     if (!i->counted || i->looks % LOOKS_PER_COUNT == 0) i->alone = starpu_task_nsubmitted() == 0;
     i->counted = true;
     return i->alone;
-}
-
-/* all: those, too, who wait for everything. */
-static void wake_sleepers(struct orr_mpi_progress *p, bool some, bool all)
-{
-    if (orr_likely(!some && !all)) return;
-    orr_add_seq(&p->signal, 1u);
-    orr_futex_wake(&p->signal, INT32_MAX);
-    if (!orr_load_relaxed(&p->listens)) return;
-    if (some) orr_bell_call(ORR_LISTEN_WAITER);
-    if (all) orr_bell_call(ORR_LISTEN_FOR_ALL);
 }
 
 void orr_progress_signal(struct orr_mpi_progress *p)
@@ -345,16 +361,10 @@ static void call_all_aside(struct orr_mpi_progress *p)
     while (call_those_aside(p)) continue;
 }
 
-/* Where the calling thread is a worker about to do so itself, it wakes nobody; should it be held up by a
- * function of the program's before, the progress thread comes by, whose naps end. */
 static void call_somebody(struct orr_mpi_progress *p)
 {
     if (orr_unlikely(orr_load_seq(&p->aside.alone))) { /* after any was set; pairs with orr_progress_stop */
         call_all_aside(p);
-        return;
-    }
-    if (orr_progress_is_due()) {
-        orr_progress_needed(p);
         return;
     }
     orr_progress_signal(p);
@@ -554,7 +564,9 @@ static bool attend(struct orr_mpi_progress *p)
         bool woken = orr_bell_attend_end(b);
         polls = orr_load_relaxed(&p->engine->polls) - polls; /* of others */
         orr_store_relaxed(&p->own.attends, false);
-        us = !polls ? ATTENDED_US : us * 2 > ATTENDED_MAX_US ? ATTENDED_MAX_US : us * 2;
+        uint32_t most_us = orr_load_relaxed(&p->sleepers_for_all) ? LISTENED_US : ATTENDED_MAX_US;
+        us = !polls ? ATTENDED_US : us * 2 > most_us ? most_us : us * 2;
+        watch_workers(p);
         if (moved || !woken || !polls) continue;
         if (is_spared(p, (uint64_t)orr_ticks_to_us(orr_ticks() - before), polls)) return true;
     }
@@ -580,6 +592,7 @@ static void *run(void *progress)
             continue;
         }
         quiet = 0;
+        watch_workers(p);
         if (orr_load_relaxed(&p->aside.any) || orr_load_relaxed(&p->own.missed)) own_turn(p, orr_engine_poll);
         polls = orr_load_relaxed(&p->engine->polls) - polls; /* of others */
         bool others = polls > 0, come_by = polls * COMES_BY_US > nap_us;

@@ -44,7 +44,9 @@ struct orr_mpi_progress {
         _Atomic bool attends;                     /* it sleeps at the bell [any] */
         _Atomic bool
             turns; /* it progresses, and may be in a function of the program's [atomic: call_somebody] */
-        _Atomic bool missed; /* [atomic] it is to look, in the place of who held the engine */
+        _Atomic bool missed;     /* [atomic] it is to look, in the place of who held the engine */
+        _Atomic bool seen_often; /* workers ended tasks shortly before it last looked [any] */
+        uint64_t run, run_ticks; /* how many then; when that last changed [own: the thread] */
         _Atomic uint32_t stop;
     } own;
     struct orr_bell_watch watch;     /* what is listened for */
