@@ -192,6 +192,65 @@ static int callbacks_beside_sleepers(starpu_data_handle_t h, starpu_data_handle_
     return atomic_load(&firsts_gave_up);
 }
 
+static _Atomic int sent, never_sent;
+
+static void wait_until_sent(void *unused)
+{
+    (void)unused;
+    for (int ms = 0; !atomic_load(&sent); ms++) {
+        if (ms == GIVE_UP_MS) {
+            atomic_fetch_add(&never_sent, 1);
+            return;
+        }
+        nap_ms(1);
+    }
+}
+
+static void note_sent(void *unused)
+{
+    (void)unused;
+    atomic_store(&sent, 1);
+}
+
+static void nap_body(void *buffers[], void *args)
+{
+    long ms;
+    (void)buffers;
+    starpu_codelet_unpack_args(args, &ms);
+    nap_ms(ms);
+}
+
+/* A message calls a function, in the progress thread while both workers are busy, that waits for what is
+ * called when a task lets go of a value; so does that task's own callback, on its worker. The other worker
+ * sleeps by then. Returns how many waited in vain. */
+static int callbacks_beside_callbacks(starpu_data_handle_t h, starpu_data_handle_t other)
+{
+    static struct starpu_codelet nap = { .cpu_funcs = { nap_body }, .nbuffers = 1, .modes = { STARPU_RW } };
+    static long own;
+    const long long_ms = 200, short_ms = 60;
+    starpu_data_handle_t o;
+    atomic_store(&sent, 0);
+    atomic_store(&never_sent, 0);
+    starpu_variable_data_register(&o, STARPU_MAIN_RAM, (uintptr_t)&own, sizeof own);
+    starpu_mpi_barrier(MPI_COMM_WORLD);
+    if (rank == 1) {
+        starpu_task_insert(&nap, STARPU_RW, h, STARPU_VALUE, &long_ms, sizeof long_ms, STARPU_CALLBACK,
+                           wait_until_sent, 0);
+        starpu_task_insert(&nap, STARPU_RW, o, STARPU_VALUE, &short_ms, sizeof short_ms, 0);
+        starpu_mpi_isend_detached(h, 0, 13, MPI_COMM_WORLD, note_sent, NULL);
+        starpu_mpi_irecv_detached(other, 0, 14, MPI_COMM_WORLD, wait_until_sent, NULL);
+        for (int ms = 0; !atomic_load(&sent) && ms < 2 * GIVE_UP_MS; ms++) nap_ms(1);
+        starpu_task_wait_for_all();
+    } else {
+        nap_ms(20);
+        starpu_mpi_send(other, 1, 14, MPI_COMM_WORLD);
+        starpu_mpi_recv(h, 1, 13, MPI_COMM_WORLD, NULL);
+    }
+    starpu_mpi_barrier(MPI_COMM_WORLD);
+    starpu_data_unregister(o);
+    return atomic_load(&never_sent);
+}
+
 static void run(const char *bells)
 {
     static long value, other;
@@ -218,6 +277,7 @@ static void run(const char *bells)
     if (bells[0] == '1')
         is_int(callbacks_beside_sleepers(h, o, 2), 0,
                "a callback that waits for the next message holds up its thread alone");
+    is_int(callbacks_beside_callbacks(h, o), 0, "nor do two that wait for a third hold up all threads");
     starpu_data_unregister(h);
     starpu_data_unregister(o);
     is_int(starpu_mpi_shutdown(), 0, "the layer ends beside workers that sleep");
