@@ -18,7 +18,7 @@ enum orr_msi { ORR_INVALID, ORR_SHARED, ORR_OWNED }; /* OWNED: the only valid co
 
 /* The copy on one memory node. [lock: queue.lock] except interface. */
 struct orr_replicate {
-    void *interface; /* of the view, kept for the next; NULL: none yet */
+    void *interface; /* [const] this node's copy of the interface struct */
     uint8_t state;   /* enum orr_msi */
     bool allocated;  /* the interface points at memory of this node */
     bool ours;       /* that memory was allocated by us, and is ours to free */

@@ -8,9 +8,11 @@
  * naps between polls (100 us, growing to 1 ms) and only now and then tries whether the core is free again.
  * Where the ranks of the node ring (bells.h), a thread that has polled for a while in vain, or lost its core,
  * sleeps until one does.
- * The progress thread leaves the polling to others as long as it sees that they poll, or listen, and sleeps
- * for good while no message is outstanding. While all others compute it polls by itself, napping; or, where
- * ranks ring, it is the bell's attendant: kernels are interrupted for what other ranks wait for alone. */
+ * The progress thread leaves the polling to others as long as it sees that they poll, or listen (naps of up
+ * to 3 ms), and sleeps for good while no message is outstanding. So does who waits for all, without
+ * listening, while the workers have all cores and end tasks so often that they see soon what comes. While all
+ * others compute it polls by itself, napping; or, where ranks ring, it is the bell's attendant: kernels are
+ * interrupted for what other ranks wait for alone. */
 #include "mpi/wire/progress.h"
 
 #include <errno.h>
