@@ -61,7 +61,6 @@ struct orr_stream *orr_stream_create(struct orr_comm *c)
         free_stream(s);
         return NULL;
     }
-    memset(s->log, 0, ORR_STREAM_LOG * sizeof *s->log); /* insertions meet no pages that are new */
     s->names[0].text = "(one of very many)";
     orr_store_relaxed(&s->nnames, 1u);
     s->step = 1;
