@@ -50,18 +50,25 @@ static uint32_t backlog(struct orr_worker *w)
     return w && ctx->policy->backlog ? ctx->policy->backlog(ctx->instance, w) : 0;
 }
 
+static uint64_t idle_until(const struct orr_worker *w, uint64_t now_ns)
+{
+    uint64_t account = orr_load_relaxed(&w->idle_account);
+    return account & 1 ? now_ns - account / 2 : account / 2;
+}
+
 void orr_lend_look(struct orr_lend_look *out, uint64_t longer_than_ns)
 {
     uint64_t now_ns = orr_clock_ns();
-    *out = (struct orr_lend_look){ 0 };
+    *out = (struct orr_lend_look){ .now_ns = now_ns, .pauses = orr_load_seq(&orr_parking.pause_epoch) };
     out->backlog = backlog(first_who_can(&out->workers));
     for (unsigned i = 0; i < orr_worker_count; i++) {
         const struct orr_worker *w = &orr_workers[i];
         if (!can_serve(w)) continue;
-        uint64_t since_ns = orr_load_acquire(&w->idle_since_ns);
+        uint64_t began_ns = orr_load_acquire(&w->idle_since_ns);
         out->run += orr_load_relaxed(&w->tasks_run);
-        uint64_t idle_ns = since_ns != 0 && now_ns > since_ns ? now_ns - since_ns : 0;
-        out->idle += since_ns != 0;
+        uint64_t idle_ns = began_ns != 0 && now_ns > began_ns ? now_ns - began_ns : 0;
+        out->idle_all_ns += idle_until(w, now_ns);
+        out->idle += began_ns != 0;
         out->hungry += idle_ns > longer_than_ns;
         if (idle_ns > out->idle_ns) out->idle_ns = idle_ns;
     }
@@ -70,59 +77,110 @@ void orr_lend_look(struct orr_lend_look *out, uint64_t longer_than_ns)
 
 /* ---- who is told of idle workers ---- */
 
-_Atomic(_Atomic uint32_t *) orr_lend_idle_futex;
+_Atomic(struct orr_idle_listener *) orr_idle_listener;
 static struct {
-    _Atomic uint64_t idle_ns, every_ns; /* as asked for */
-    _Atomic uint64_t told_ns;           /* as orr_lend_told_idle_ns */
-    _Atomic uint32_t telling;           /* workers that may be about to */
-} idle_tell;
+    _Atomic uint64_t after_ns, again_ns; /* the terms */
+    _Atomic uint64_t told_ns;            /* when a worker last said so */
+    _Atomic int teller;                  /* which one */
+    _Atomic uint32_t telling;            /* who may be in the listener */
+} idle;
 
-void orr_lend_tell_idle(_Atomic uint32_t *futex, uint64_t idle_ns, uint64_t every_ns)
+void orr_idle_change(struct orr_idle_terms terms)
 {
-    orr_store_relaxed(&idle_tell.idle_ns, idle_ns);
-    orr_store_relaxed(&idle_tell.every_ns, every_ns);
-    if (!orr_load_relaxed(&orr_lend_idle_futex)) orr_store_relaxed(&idle_tell.told_ns, orr_clock_ns());
-    orr_store_seq(&orr_lend_idle_futex, futex); /* pairs with orr_lend_say_idle_slow */
-    while (!futex && orr_load_seq(&idle_tell.telling) > 0) sched_yield();
+    orr_store_relaxed(&idle.after_ns, terms.after_ns);
+    orr_store_relaxed(&idle.again_ns, terms.again_ns);
 }
 
-uint64_t orr_lend_told_idle_ns(void)
+void orr_idle_listen(struct orr_idle_listener *l, struct orr_idle_terms terms)
 {
-    return orr_load_acquire(&idle_tell.told_ns);
+    orr_idle_change(terms);
+    orr_store_relaxed(&idle.told_ns, 0);
+    orr_store_seq(&orr_idle_listener, l); /* pairs with enter_listener */
+    orr_wake_all();                       /* who sleeps may do so for good */
 }
 
-/* When w is to say that it is idle; 0: in this time of idleness no more. */
+void orr_idle_unlisten(void)
+{
+    orr_store_seq(&orr_idle_listener, NULL); /* pairs with enter_listener */
+    while (orr_load_seq(&idle.telling) > 0) sched_yield();
+}
+
+static struct orr_idle_listener *enter_listener(void)
+{
+    orr_add_seq(&idle.telling, 1u);
+    return orr_load_seq(&orr_idle_listener);
+}
+
+static void leave_listener(void)
+{
+    orr_sub_seq(&idle.telling, 1u);
+}
+
+/* When w is to say that it is idle, if that was last said at told_ns; 0: never. Who said so goes on; another
+ * does when that one must have turned to work. */
 static uint64_t say_at_ns(const struct orr_worker *w, uint64_t told_ns)
 {
-    uint64_t since_ns = orr_load_relaxed(&w->idle_since_ns);
-    if (since_ns <= told_ns || !can_serve(w)) return 0;
-    uint64_t idle_long_ns = since_ns + orr_load_relaxed(&idle_tell.idle_ns),
-             next_ns = told_ns + orr_load_relaxed(&idle_tell.every_ns);
-    return idle_long_ns > next_ns ? idle_long_ns : next_ns;
+    enum { MOMENT_NS = 1000000 };
+    uint64_t since_ns = orr_load_relaxed(&w->idle_since_ns), again_ns = orr_load_relaxed(&idle.again_ns);
+    if (since_ns == 0 || !can_serve(w)) return 0;
+    if (since_ns > told_ns) return since_ns + orr_load_relaxed(&idle.after_ns);
+    bool went_on = orr_load_relaxed(&idle.teller) == w->id;
+    return told_ns + again_ns + (went_on ? 0 : MOMENT_NS);
 }
 
-/* Another may say so first, with a time before w became idle: then it is w's turn again. */
-static int64_t say_idle(const struct orr_worker *w, _Atomic uint32_t *futex)
+int64_t orr_idle_due_slow(const struct orr_worker *w)
 {
-    uint64_t at_ns, told_ns = orr_load_acquire(&idle_tell.told_ns);
-    while ((at_ns = say_at_ns(w, told_ns)) > 0) {
-        uint64_t now_ns = orr_clock_ns();
-        if (now_ns < at_ns) return (int64_t)(at_ns - now_ns);
-        if (!orr_cas_seq(&idle_tell.told_ns, &told_ns, now_ns)) continue;
-        orr_add_acq_rel(futex, 1u);
-        orr_futex_wake(futex, 1);
-        break;
-    }
-    return -1;
+    uint64_t at_ns = say_at_ns(w, orr_load_acquire(&idle.told_ns));
+    if (at_ns == 0) return -1;
+    uint64_t now_ns = orr_clock_ns();
+    return at_ns > now_ns ? (int64_t)(at_ns - now_ns) : 0;
 }
 
-int64_t orr_lend_say_idle_slow(const struct orr_worker *w)
+/* Whether w is to say so now, and nobody else does. */
+static bool takes_its_turn(const struct orr_worker *w, bool *again_out)
 {
-    orr_add_seq(&idle_tell.telling, 1u);
-    _Atomic uint32_t *futex = orr_load_seq(&orr_lend_idle_futex);
-    int64_t ns = futex ? say_idle(w, futex) : -1;
-    orr_sub_seq(&idle_tell.telling, 1u);
-    return ns;
+    uint64_t told_ns = orr_load_acquire(&idle.told_ns), at_ns = say_at_ns(w, told_ns);
+    if (at_ns == 0) return false;
+    uint64_t now_ns = orr_clock_ns();
+    if (now_ns < at_ns || !orr_cas_seq(&idle.told_ns, &told_ns, now_ns)) return false;
+    *again_out = orr_load_relaxed(&w->idle_since_ns) <= told_ns;
+    orr_store_relaxed(&idle.teller, w->id);
+    return true;
+}
+
+void orr_idle_say_slow(const struct orr_worker *w)
+{
+    bool again;
+    if (!takes_its_turn(w, &again)) return;
+    struct orr_idle_listener *l = enter_listener();
+    if (l) l->idle(l, again);
+    leave_listener();
+}
+
+void orr_idle_began(struct orr_worker *w, uint64_t now_ns)
+{
+    uint64_t account = orr_load_relaxed(&w->idle_account);
+    if (!(account & 1)) orr_store_relaxed(&w->idle_account, (now_ns - account / 2) << 1 | 1);
+}
+
+void orr_idle_ended(struct orr_worker *w)
+{
+    uint64_t account = orr_load_relaxed(&w->idle_account);
+    if (account & 1) orr_store_relaxed(&w->idle_account, (orr_clock_ns() - account / 2) << 1);
+}
+
+void orr_idle_paused(void)
+{
+    struct orr_idle_listener *l = enter_listener();
+    if (l) l->paused(l);
+    leave_listener();
+}
+
+void orr_idle_left(void)
+{
+    unsigned count;
+    if (orr_unlikely(orr_load_relaxed(&orr_idle_listener) != NULL) && !first_who_can(&count))
+        orr_idle_paused();
 }
 
 /* ---- calling a worker ---- */
@@ -263,10 +321,8 @@ void orr_lend_refused(struct orr_task *t)
 /* ---- guests ---- */
 
 /* A worker that has nothing to do, and no guest yet; else the only one; or NULL. */
-static struct orr_worker *host(void)
+static struct orr_worker *host(struct orr_worker *first, unsigned count)
 {
-    unsigned count;
-    struct orr_worker *first = first_who_can(&count);
     for (unsigned i = 0; i < orr_worker_count; i++) {
         struct orr_worker *w = &orr_workers[i];
         if (can_serve(w) && orr_load_acquire(&w->local_count) == 0 && orr_load_relaxed(&w->idle_shown))
@@ -278,8 +334,10 @@ static struct orr_worker *host(void)
 /* Whose task it is waits for it: it goes before what has become ready here since it was asked for. */
 int orr_guest_submit(struct starpu_task *t)
 {
-    if (orr_load_seq(&orr_parking.paused)) return -EBUSY;
-    const struct orr_worker *w = host();
+    unsigned count;
+    struct orr_worker *first = first_who_can(&count);
+    if (!first || orr_load_seq(&orr_parking.paused)) return -EBUSY;
+    const struct orr_worker *w = host(first, count);
     if (w) {
         t->execute_on_a_specific_worker = 1;
         t->workerid = (unsigned)w->id;

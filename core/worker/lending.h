@@ -26,18 +26,33 @@ struct orr_lender {
 struct orr_lend_look {
     unsigned workers, idle, hungry; /* hungry: idle for longer than asked */
     uint32_t backlog;               /* ready tasks that none of them has */
+    uint64_t now_ns;                /* orr_clock_ns */
     uint64_t idle_ns;               /* the one that has been idle for longest */
+    uint64_t idle_all_ns;           /* all of them, since somebody listens */
+    uint32_t pauses;                /* changes when workers are paused, and when they go on */
     uint64_t run;                   /* tasks that they have run */
 };
 ORR_EXPORT void orr_lend_look(struct orr_lend_look *out, uint64_t longer_than_ns);
 
-/* When a worker has had nothing to do for idle_ns, from its next idleness on: counts *futex up and wakes who
- * sleeps there. Once in a time of idleness, and every every_ns at most; for who asked last. NULL: nobody from
- * then on; waits for a worker that is doing so. Any thread. */
-ORR_EXPORT void orr_lend_tell_idle(_Atomic uint32_t *futex, uint64_t idle_ns, uint64_t every_ns);
-/* When one last did so (orr_clock_ns), or when orr_lend_tell_idle began to ask for it: idleness that began
- * before is told no more. */
-ORR_EXPORT uint64_t orr_lend_told_idle_ns(void);
+/* Who is told when those workers run dry. */
+struct orr_idle_listener {
+    /* By a worker that has nothing to do; again: for the second time or later in this idleness. Two may be in
+     * there at once. Must not block. */
+    void (*idle)(struct orr_idle_listener *l, bool again);
+    /* The workers were paused just now, or have all left the main context. On whose thread did it. */
+    void (*paused)(struct orr_idle_listener *l);
+};
+/* When a worker says so: when it has had nothing to do for after_ns, unless another has said so meanwhile;
+ * and again_ns after that, if it still has nothing to do, or some time later another that has not. */
+struct orr_idle_terms {
+    uint64_t after_ns, again_ns;
+};
+/* From now on, who is idle already as well. One listener at a time. Any thread. */
+ORR_EXPORT void orr_idle_listen(struct orr_idle_listener *l, struct orr_idle_terms terms);
+/* Other terms. Any thread, as from l->idle. */
+ORR_EXPORT void orr_idle_change(struct orr_idle_terms terms);
+/* Nobody is told any more, nor inside of the listener. Blocks. Not from there. */
+ORR_EXPORT void orr_idle_unlisten(void);
 
 /* A worker that comes by calls l->serve, once for several calls until then. Any thread. False: no worker can.
  */
@@ -59,19 +74,31 @@ ORR_EXPORT void orr_lend_refused(struct orr_task *t);
 /* Serves those who wait. On w's thread, between two tasks. */
 void orr_lend_serve(struct orr_worker *w);
 
-extern _Atomic(_Atomic uint32_t *) orr_lend_idle_futex;
-int64_t orr_lend_say_idle_slow(const struct orr_worker *w);
-/* By a worker that has nothing to do: tells who asked, if it is time. In how many ns it is; -1: it is to tell
- * nobody. */
-static inline int64_t orr_lend_say_idle(const struct orr_worker *w)
+extern _Atomic(struct orr_idle_listener *) orr_idle_listener;
+void orr_idle_say_slow(const struct orr_worker *w);
+int64_t orr_idle_due_slow(const struct orr_worker *w);
+/* By a worker that has nothing to do and could take a task: tells the listener, if it is time. */
+static inline void orr_idle_say(const struct orr_worker *w)
 {
-    return orr_unlikely(orr_load_relaxed(&orr_lend_idle_futex) != NULL) ? orr_lend_say_idle_slow(w) : -1;
+    if (orr_unlikely(orr_load_relaxed(&orr_idle_listener) != NULL)) orr_idle_say_slow(w);
 }
+/* In how many ns that is; 0: now; -1: never. */
+static inline int64_t orr_idle_due(const struct orr_worker *w)
+{
+    return orr_unlikely(orr_load_relaxed(&orr_idle_listener) != NULL) ? orr_idle_due_slow(w) : -1;
+}
+/* On w's thread: how long it is idle, for orr_lend_look. */
+void orr_idle_began(struct orr_worker *w, uint64_t now_ns);
+void orr_idle_ended(struct orr_worker *w);
+/* Workers are paused. */
+void orr_idle_paused(void);
+/* A worker has changed its contexts: as if paused where none is left that could run guests. */
+void orr_idle_left(void);
 
 /* ---- guests ---- */
 
 /* Submits t as a guest: waits for tasks do not wait for it, and limits of them do not count it. 0; -EBUSY:
- * workers are paused; what submitting returns. Any thread. */
+ * workers are paused, or none is in the main context; what submitting returns. Any thread. */
 ORR_EXPORT int orr_guest_submit(struct starpu_task *t);
 /* In its body, first. */
 ORR_EXPORT void orr_guest_begins(void);

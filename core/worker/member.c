@@ -12,6 +12,7 @@
 
 #include "core/base/log.h"
 #include "core/base/event.h"
+#include "core/worker/lending.h"
 #include "core/worker/parallel.h"
 #include "core/worker/park.h"
 #include "core/worker/serve.h"
@@ -237,4 +238,5 @@ void orr_member_change(struct orr_worker *w)
     change(w);
     while (!orr_load_acquire(&orr_parking.running) && orr_member_called(w)) change(w);
     w->changing = false;
+    orr_idle_left();
 }

@@ -313,6 +313,7 @@ static struct orr_task *search(struct orr_worker *w, uint32_t *calls_out)
 {
     uint64_t search_ticks = orr_us_to_ticks(search_us), is_long = orr_us_to_ticks(yield_is_long_us),
              is_switch = orr_us_to_ticks(yield_is_switch_us);
+    orr_idle_say(w);
     uint64_t until = orr_ticks() + search_ticks;
     for (unsigned moved = 0;;) {
         struct orr_task *t = orr_worker_next(w);
@@ -326,7 +327,7 @@ static struct orr_task *search(struct orr_worker *w, uint32_t *calls_out)
         uint64_t now = orr_ticks();
         note_yield(w, now - before);
         if (again) {
-            orr_lend_say_idle(w); /* it may go on so for long */
+            orr_idle_say(w); /* it may go on so for long */
             until = now + search_ticks;
             continue;
         }
@@ -439,7 +440,7 @@ static int64_t sooner(int64_t a_ns, int64_t b_ns)
 
 static int64_t sleep_period_ns(const struct orr_worker *w, bool looks)
 {
-    int64_t period_ns = sooner(orr_tell_idle_period_ns(w), orr_lend_say_idle(w));
+    int64_t period_ns = sooner(orr_tell_idle_period_ns(w), orr_idle_due(w));
     return looks ? sooner(period_ns, SENTRY_NS) : period_ns;
 }
 
@@ -471,8 +472,9 @@ static bool sleep_at(struct place *at, struct orr_worker *w, int64_t period_ns)
     return orr_load_acquire(&w->futex) != 0 || orr_bell_has_rung(at->bell, at->seen);
 }
 
-/* Sleeps until woken, or until it sees as the sentry or a watchman that it is needed, or the bell has rung;
- * says meanwhile how long it has been idle, to who wants to know. A task that the watchman took, or NULL. */
+/* Sleeps until woken, or until it sees as the sentry or a watchman that it is needed, or the bell has rung,
+ * or somebody wants to know that it is idle; says meanwhile for how long, to who counts that. A task that the
+ * watchman took, or NULL. */
 static struct orr_task *sleep_parked(struct orr_worker *w, struct place *at)
 {
     struct orr_task *t = NULL;
@@ -487,6 +489,7 @@ static struct orr_task *sleep_parked(struct orr_worker *w, struct place *at)
             continue;
         }
         if (sleep_at(at, w, sleep_period_ns(w, sentry || watches))) continue;
+        if (orr_idle_due(w) == 0 && rise(w)) break; /* it says so when it searches */
         if (orr_tell_idle_period_ns(w) >= 0) orr_tell_still_idle(w);
         if (!t && watches) t = watch_asleep(w, &awake);
         if (!awake && sentry && stand_guard(w, &quiet)) break;
@@ -567,6 +570,7 @@ static struct orr_task *idle_on_cond(struct orr_worker *w)
     for (int i = 0; !must_leave(w); i++) {
         struct orr_task *t = orr_worker_next(w);
         if (t) return t;
+        orr_idle_say(w);
         orr_progress_poll();
         if (i < TRIES_BEFORE_SLEEP) {
             sched_yield();
@@ -612,7 +616,6 @@ static struct orr_task *look_briefly(struct orr_worker *w)
 static struct orr_task *search_and_park(struct orr_worker *w)
 {
     struct orr_task *t = NULL;
-    orr_lend_say_idle(w);
     orr_doze_begin(&w->doze);
     orr_add_seq(&orr_parking.searching, 1);
     while (!t && !must_leave(w)) {

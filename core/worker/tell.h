@@ -10,6 +10,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/event.h"
+#include "core/worker/lending.h"
 #include "core/worker/worker.h"
 
 /* A policy of the library has chosen worker w for t, which is still the caller's. Of the others, which leave
@@ -32,13 +33,16 @@ static inline void orr_tell_popped(struct orr_task *t, const struct orr_worker *
 /* Around a time without tasks, or one in which it waits for its team. On w's thread. */
 static inline void orr_tell_idle_begin(struct orr_worker *w, bool for_team)
 {
-    orr_store_release(&w->idle_since_ns, orr_clock_ns());
+    uint64_t now_ns = orr_clock_ns();
+    if (orr_unlikely(orr_load_relaxed(&orr_idle_listener) != NULL)) orr_idle_began(w, now_ns);
+    orr_store_release(&w->idle_since_ns, now_ns);
     ORR_EVENT(WORKER_IDLE, w, w->id, for_team, 0);
 }
 static inline void orr_tell_idle_end(struct orr_worker *w, bool for_team)
 {
     uint64_t since_ns = orr_load_relaxed(&w->idle_since_ns);
     if (orr_likely(since_ns == 0)) return;
+    if (orr_unlikely(orr_load_relaxed(&orr_idle_listener) != NULL)) orr_idle_ended(w);
     orr_store_release(&w->idle_since_ns, 0);
     ORR_EVENT(WORKER_BUSY, w, w->id, for_team, since_ns);
 }

@@ -242,6 +242,7 @@ void orr_workers_pause(void)
     if (pause_depth++ == 0) set_paused(1);
     pthread_mutex_unlock(&pause_lock);
     orr_wake_all();
+    orr_idle_paused();
 }
 
 void orr_workers_resume(void)

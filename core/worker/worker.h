@@ -115,6 +115,8 @@ struct orr_worker {
     _Atomic bool
         idle_shown; /* [any: statistic] status for starpu_worker_get_status; false before local_count falls */
     _Atomic uint64_t idle_since_ns; /* 0: it is not [own, read by any] */
+    _Atomic uint64_t idle_account; /* 2 * how long it has been idle while somebody listened (lending.h); while
+                                      it is idle 1 + 2 * (now - that) [own, read by any] */
 };
 
 extern struct orr_worker orr_workers[STARPU_NMAXWORKERS];

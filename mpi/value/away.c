@@ -377,7 +377,7 @@ static int receive_apart(struct orr_away *a, struct orr_comm *c, const struct or
     forget_apart(a, act->handle);
     begin_acting();
     starpu_data_register_same(&apart.handle, act->handle);
-    int r = apart.handle ? orr_owned_set_tag(a->value, apart.handle, orr_owned_tag(act->handle)) : -ENOMEM;
+    int r = apart.handle ? orr_owned_hide(a->value, apart.handle, orr_owned_tag(act->handle)) : -ENOMEM;
     if (!r) r = orr_action_carry_out(c, &apart);
     if (!r && act->acquired)
         add_apart(a, act->handle, apart.handle);

@@ -67,7 +67,55 @@ static bool goes(const struct orr_loan_datum *d, unsigned mode)
     return !d->at && d->mode & mode && bytes_of(d) > 0;
 }
 
+/* ---- records ---- */
+
+/* They are large, and tasks come one after another. */
+enum { KEPT_MOST = 2 * ORR_LEND_AT_ONCE };
+
+static struct orr_borrowed *new_record(struct orr_lend *l)
+{
+    orr_spin_lock(&l->lock);
+    struct orr_borrowed *b = l->kept;
+    if (b) {
+        l->kept = b->next;
+        l->nkept--;
+    }
+    orr_spin_unlock(&l->lock);
+    if (b) memset(b, 0, sizeof *b);
+    return b ? b : orr_calloc(1, sizeof *b);
+}
+
+static void free_record(struct orr_lend *l, struct orr_borrowed *b)
+{
+    orr_spin_lock(&l->lock);
+    bool keeps = l->nkept < KEPT_MOST;
+    if (keeps) {
+        b->next = l->kept;
+        l->kept = b;
+        l->nkept++;
+    }
+    orr_spin_unlock(&l->lock);
+    if (!keeps) orr_free(b);
+}
+
+void orr_borrow_end(struct orr_lend *l)
+{
+    for (struct orr_borrowed *b = l->kept, *next; b; b = next) {
+        next = b->next;
+        orr_free(b);
+    }
+    l->kept = NULL;
+    l->nkept = 0;
+}
+
 /* ---- back ---- */
+
+static void is_not_to_run(struct orr_lend *l)
+{
+    orr_spin_lock(&l->lock);
+    l->to_run--;
+    orr_spin_unlock(&l->lock);
+}
 
 static void forget(struct orr_borrowed *b)
 {
@@ -77,8 +125,7 @@ static void forget(struct orr_borrowed *b)
     orr_spin_unlock(&l->lock);
     for (uint32_t i = 0; i < ORR_LOAN_DATA; i++) orr_shared_free(b->values[i].bytes);
     orr_free(b->message);
-    orr_free(b);
-    orr_loan_nudge(l);
+    free_record(l, b);
     orr_loan_over(l);
 }
 
@@ -118,11 +165,10 @@ static void return_values(struct orr_borrowed *b)
 static void send_back(struct orr_borrowed *b, int failure)
 {
     struct orr_lend *l = b->lend;
-    if (failure) {
-        orr_spin_lock(&l->lock);
-        l->counts.failed++;
-        orr_spin_unlock(&l->lock);
-    }
+    orr_spin_lock(&l->lock);
+    l->counts.failed += failure != 0;
+    l->to_run--;
+    orr_spin_unlock(&l->lock);
     orr_store_relaxed(&b->left, 2);
     b->back = (struct orr_loan_back){ .held_ns = orr_clock_ns() - b->since_ns, .body_ns = b->body_ns };
     memset(&b->request, 0, sizeof b->request);
@@ -190,7 +236,12 @@ static void body(void *buffers[], void *lend)
 static void ended(void *borrowed)
 {
     orr_guest_is_over();
-    if (borrowed) send_back(borrowed, 0);
+    if (!borrowed) return;
+    struct orr_lend *l = ((struct orr_borrowed *)borrowed)->lend;
+    orr_add_seq(&l->open, 1); /* the layer is not to end meanwhile */
+    send_back(borrowed, 0);
+    orr_loan_look(l);
+    orr_loan_over(l);
 }
 
 static struct starpu_codelet borrowed_cl = { .cpu_funcs = { body },
@@ -290,9 +341,12 @@ static void run(struct orr_waiter *w)
         return;
     }
     name = b->name;
+    orr_add_seq(&l->open, 1); /* as in ended */
     add_unrun(l, b);
     r = submit(l, name, priority); /* b may be gone */
     if (r && (b = take_unrun(l)) != NULL) send_back(b, r);
+    if (!r) orr_loan_look(l);
+    orr_loan_over(l);
 }
 
 void orr_borrow_give_back(struct orr_lend *l)
@@ -365,10 +419,12 @@ static bool is_usable(const struct orr_borrowed *b)
 static void came(struct orr_request *r)
 {
     struct orr_borrowed *b = (struct orr_borrowed *)r;
-    if (!is_usable(b))
+    if (!is_usable(b)) {
+        is_not_to_run(b->lend);
         forget(b); /* the layer gave up */
-    else if (!orr_waiter_put_off(&b->waiter, receive_values))
+    } else if (!orr_waiter_put_off(&b->waiter, receive_values)) {
         receive_values(&b->waiter);
+    }
 }
 
 static void receive(struct orr_lend *l, struct orr_borrowed *b, int peer)
@@ -388,7 +444,7 @@ static void drop_spare(struct orr_question *q)
 {
     for (struct orr_borrowed *b = q->spare, *next; b; b = next) {
         next = b->next;
-        orr_free(b);
+        free_record(q->lend, b);
     }
     q->spare = NULL;
 }
@@ -404,6 +460,7 @@ static void answered(struct orr_waiter *w)
         orr_add_seq(&l->open, 1);
         orr_spin_lock(&l->lock);
         l->borrowed++;
+        l->to_run++;
         orr_spin_unlock(&l->lock);
         receive(l, b, q->peer);
     }
@@ -418,7 +475,7 @@ static void answered(struct orr_waiter *w)
     l->counts.refused += n == 0;
     l->counts.borrowed += n;
     orr_spin_unlock(&l->lock);
-    orr_loan_nudge(l);
+    if (n == 0) orr_loan_look(l);
     orr_loan_over(l);
 }
 
@@ -496,10 +553,18 @@ static void unask(struct orr_question *q)
 static uint32_t make_spare(struct orr_question *q, uint32_t count)
 {
     uint32_t n = 0;
-    for (struct orr_borrowed *b; n < count && n < ORR_LEND_AT_ONCE && (b = orr_calloc(1, sizeof *b)); n++) {
+    for (struct orr_borrowed *b; n < count && n < ORR_LEND_AT_ONCE && (b = new_record(q->lend)); n++) {
         b->next = q->spare;
         q->spare = b;
     }
+    return n;
+}
+
+uint32_t orr_borrow_to_run(struct orr_lend *l)
+{
+    orr_spin_lock(&l->lock);
+    uint32_t n = l->to_run;
+    orr_spin_unlock(&l->lock);
     return n;
 }
 
@@ -510,7 +575,8 @@ bool orr_borrow_ask(struct orr_lend *l, int peer, uint32_t count)
     count = make_spare(q, count);
     orr_add_seq(&l->open, 1); /* the answer may be quick */
     if (count > 0 && orr_control_send(l->controls, peer, ORR_CONTROL_LEND,
-                                      (int64_t)orr_stream_insertions(l->cluster->comm), count, 0, NULL, 0)) {
+                                      (int64_t)orr_stream_insertions(l->cluster->comm), count,
+                                      orr_borrow_to_run(l), NULL, 0)) {
         orr_progress_pass(&l->cluster->progress);
         return true;
     }
@@ -549,6 +615,7 @@ bool orr_borrow_hear(struct orr_lend *l, struct orr_borrow_news *out)
         *out = (struct orr_borrow_news){ .peer = q->peer,
                                          .given = q->given,
                                          .surplus = q->surplus,
+                                         .answered_ns = q->answered_ns,
                                          .after_ns = q->answered_ns - q->asked_ns };
     }
     orr_spin_unlock(&l->lock);

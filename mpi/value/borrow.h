@@ -8,6 +8,8 @@
 
 /* After orr_lend_begin: hears answers. */
 void orr_borrow_begin(struct orr_lend *l);
+/* Tasks of others that are here or on their way, and were not run yet. */
+uint32_t orr_borrow_to_run(struct orr_lend *l);
 /* Asks peer for so many tasks, ORR_LEND_AT_ONCE at most. False: an answer is awaited already, or one of
  * peer's is late, or many are; there is no buffer just now, or no memory. Not in the engine, one thread at a
  * time. */
@@ -23,10 +25,13 @@ bool orr_borrow_is_asked(struct orr_lend *l, int peer);
 struct orr_borrow_news {
     int peer;
     uint32_t given, surplus;
-    uint64_t after_ns;
+    uint64_t answered_ns; /* orr_clock_ns */
+    uint64_t after_ns;    /* the question */
 };
 /* Takes one that was not heard yet; false: there is none. */
 bool orr_borrow_hear(struct orr_lend *l, struct orr_borrow_news *out);
+/* Before orr_lend_end ends: no record is kept any more. */
+void orr_borrow_end(struct orr_lend *l);
 
 /* Workers are paused: tasks that none of them has begun go back. Not in the engine. */
 void orr_borrow_give_back(struct orr_lend *l);

@@ -6,29 +6,33 @@
  * idles for longer asks the rank that gave last, else the one that is known to have most, else one after
  * another; each refusal makes the next question later. A rank whose workers are all in long tasks answers
  * when one of these ends: who asked it asks others meanwhile, and takes what then comes as well. As long as
- * tasks are given the rank asks again when it is about to run out of them, without idling first. */
+ * tasks are given the rank asks again before it runs out of them, without idling first.
+ *
+ * The worker that idles sees to it itself, and who has just run a task of another rank: a thread of its own
+ * would need a core, and wait for it where another rank computes there. */
 #include "mpi/value/hungry.h"
 
 #include <errno.h>
+#include <sched.h>
 
 #include "core/base/alloc.h"
 #include "core/base/clock.h"
-#include "core/base/thread.h"
+#include "core/base/sync.h"
+#include "core/worker/lending.h"
 #include "mpi/value/borrow.h"
 
-/* How often it looks when workers are about to run dry. */
-enum { LOOK_DRY_NS = 150000, LATELY = 4 };
-/* And how often workers say that they are idle: the less often the longer nothing has come of it. */
-enum { TOLD_EVERY_NS = 1000000, TOLD_SELDOM_NS = 4000000 };
+/* How often a new idleness is worth a question: the less often the longer nothing has come of it. */
+enum { BEGINS_EVERY_NS = 250000, BEGINS_SELDOM_NS = 16000000 };
+enum { LATELY = 4 };
 
 struct orr_hungry {
+    struct orr_idle_listener listener; /* first */
     struct orr_lend *lend;
-    pthread_t thread;
-    _Atomic bool stop;                          /* [atomic] */
-    struct orr_appetite appetite;               /* the rest: [own: the thread] */
-    uint32_t *surplus;                          /* by rank: what it said last */
-    bool *asked;                                /* by rank: its answer is to come */
-    uint64_t looked_ns, told_ns, told_every_ns; /* told: when a worker last said that it is idle */
+    _Atomic uint32_t looking; /* who wants to; the rest is whose was the first [atomic] */
+    struct orr_appetite appetite;
+    uint32_t *surplus;           /* by rank: what it said last */
+    bool *asked;                 /* by rank: its answer is to come */
+    uint64_t began_ns, every_ns; /* began: the last idleness that was worth one */
 };
 
 /* ---- rules ---- */
@@ -53,9 +57,29 @@ void orr_appetite_worked(struct orr_appetite *a, double busy_ns, uint64_t run)
     double each = a->busy_ns / (double)ended;
     a->refusals = 0; /* of another time than this, when there was nothing to do */
     a->pause_ns = a->not_before_ns = 0;
-    a->length_ns = a->run ? a->length_ns + (each - a->length_ns) / LATELY : each;
+    double old = a->run ? 1 : 0; /* what the mean until now counts */
+    for (uint64_t i = 0; i < ended && old > 1e-6; i++) old *= 1 - 1. / LATELY;
+    a->length_ns = each + (a->length_ns - each) * old;
     a->busy_ns = 0;
     a->run = run;
+}
+
+void orr_appetite_saw(struct orr_appetite *a, const struct orr_lend_look *look)
+{
+    bool same = look->workers == a->workers && look->pauses == a->pauses && look->run >= a->run &&
+                look->idle_all_ns >= a->idle_all_ns;
+    if (same) {
+        double time_ns = (double)look->workers * (double)(look->now_ns - a->seen_ns),
+               idle_ns = (double)(look->idle_all_ns - a->idle_all_ns);
+        orr_appetite_worked(a, time_ns > idle_ns ? time_ns - idle_ns : 0, look->run);
+    } else {
+        a->busy_ns = 0;
+        a->run = look->run;
+    }
+    a->seen_ns = look->now_ns;
+    a->idle_all_ns = look->idle_all_ns;
+    a->workers = look->workers;
+    a->pauses = look->pauses;
 }
 
 uint64_t orr_appetite_patience_ns(const struct orr_appetite *a)
@@ -64,7 +88,7 @@ uint64_t orr_appetite_patience_ns(const struct orr_appetite *a)
 }
 
 void orr_appetite_answered(struct orr_appetite *a, int peer, uint32_t given, uint64_t after_ns,
-                           uint64_t now_ns)
+                           uint64_t at_ns)
 {
     a->last = peer;
     if (given) {
@@ -81,14 +105,29 @@ void orr_appetite_answered(struct orr_appetite *a, int peer, uint32_t given, uin
     bool quick = ++a->refusals < ORR_HUNGRY_QUICK;
     a->pause_ns = quick || a->pause_ns < gap ? gap : a->pause_ns * 2;
     if (a->pause_ns > ORR_HUNGRY_PAUSE_MOST_NS) a->pause_ns = ORR_HUNGRY_PAUSE_MOST_NS;
-    a->not_before_ns = now_ns + a->pause_ns;
+    a->not_before_ns = at_ns + a->pause_ns;
 }
 
-uint32_t orr_appetite_wish(const struct orr_appetite *a, const struct orr_lend_look *look, uint32_t borrowed)
+uint32_t orr_appetite_wish(const struct orr_appetite *a, const struct orr_lend_look *look, uint32_t to_run)
 {
     uint32_t enough = ORR_HUNGRY_AHEAD * look->workers;
-    if (a->giver < 0) return look->hungry > borrowed ? look->hungry - borrowed : 0;
-    return borrowed < enough && look->backlog == 0 ? enough + look->workers - borrowed : 0;
+    if (a->giver < 0) return look->hungry > to_run ? look->hungry - to_run : 0;
+    return to_run <= enough && look->backlog == 0 ? 2 * enough - to_run : 0;
+}
+
+uint64_t orr_appetite_again_ns(const struct orr_appetite *a, const struct orr_lend_look *look, bool asks,
+                               uint32_t wanted)
+{
+    uint64_t gap = orr_appetite_gap_ns(a), again = gap > ORR_HUNGRY_CALM_NS ? gap : ORR_HUNGRY_CALM_NS;
+    if (asks)
+        again = orr_appetite_patience_ns(a); /* then it is late; the answer is heard when it comes */
+    else if (wanted > 0)
+        again = ORR_HUNGRY_GAP_MOST_NS; /* all were asked, and are in long tasks */
+    else if (a->not_before_ns > look->now_ns)
+        again = a->not_before_ns - look->now_ns;
+    else if (gap > look->idle_ns)
+        again = gap - look->idle_ns;
+    return again > ORR_HUNGRY_AGAIN_NS ? again : ORR_HUNGRY_AGAIN_NS;
 }
 
 int orr_appetite_whom(const struct orr_appetite *a, int rank, int size, const uint32_t *surplus,
@@ -106,31 +145,16 @@ int orr_appetite_whom(const struct orr_appetite *a, int rank, int size, const ui
     return -1;
 }
 
-/* ---- the thread ---- */
+/* ---- looking ---- */
 
-static void hear_answers(struct orr_hungry *g, uint64_t now_ns)
+static void hear_answers(struct orr_hungry *g)
 {
     struct orr_borrow_news n;
     while (orr_borrow_hear(g->lend, &n)) {
         g->surplus[n.peer] = n.given ? n.surplus : 0;
-        orr_appetite_answered(&g->appetite, n.peer, n.given, n.after_ns, now_ns);
-        if (n.given) g->told_every_ns = TOLD_EVERY_NS;
+        orr_appetite_answered(&g->appetite, n.peer, n.given, n.after_ns, n.answered_ns);
+        if (n.given) g->every_ns = BEGINS_EVERY_NS;
     }
-}
-
-static uint32_t borrowed_now(struct orr_lend *l)
-{
-    orr_spin_lock(&l->lock);
-    uint32_t borrowed = l->borrowed;
-    orr_spin_unlock(&l->lock);
-    return borrowed;
-}
-
-static uint32_t wish(struct orr_hungry *g, const struct orr_lend_look *look, uint32_t borrowed,
-                     uint64_t now_ns)
-{
-    bool awaits = orr_borrow_awaits(g->lend, orr_appetite_patience_ns(&g->appetite));
-    return awaits || now_ns < g->appetite.not_before_ns ? 0 : orr_appetite_wish(&g->appetite, look, borrowed);
 }
 
 static int whom(struct orr_hungry *g)
@@ -140,104 +164,102 @@ static int whom(struct orr_hungry *g)
     return orr_appetite_whom(&g->appetite, cl->rank, cl->size, g->surplus, g->asked);
 }
 
-/* Workers that are to become idle say so: after a gap; or at once, where somebody gives. */
-static void be_told(struct orr_hungry *g)
+/* Whether the idleness that has just begun comes too soon after another. */
+static bool is_too_soon(struct orr_hungry *g, uint64_t now_ns)
 {
-    uint64_t told_ns = orr_lend_told_idle_ns(),
-             idle_ns = g->appetite.giver >= 0 ? 0 : orr_appetite_gap_ns(&g->appetite);
-    if (told_ns != g->told_ns && g->told_every_ns < TOLD_SELDOM_NS) g->told_every_ns *= 2;
-    g->told_ns = told_ns;
-    orr_lend_tell_idle(&g->lend->nudges, idle_ns, g->told_every_ns);
+    if (g->appetite.giver >= 0) return false;
+    if (now_ns < g->began_ns + g->every_ns) return true;
+    g->began_ns = now_ns;
+    if (g->every_ns < BEGINS_SELDOM_NS) g->every_ns *= 2;
+    return false;
 }
 
-/* For how long nothing need be looked at, unless it is nudged. While all that are idle will say so, as while
- * all are busy, that is long: each look disturbs a worker on whose core it is. While tasks are borrowed it is
- * not: workers that are paused give them back. */
-static uint64_t rest_ns(const struct orr_hungry *g, const struct orr_lend_look *look, uint32_t borrowed,
-                        uint64_t now_ns)
+/* One look; newly: a worker has just become idle. Workers that become idle say so after a moment, where
+ * somebody gives at once; what is a gap is seen then. */
+static void look_once(struct orr_hungry *g, bool newly)
 {
     const struct orr_appetite *a = &g->appetite;
-    uint64_t gap = orr_appetite_gap_ns(a), rest = gap > look->idle_ns ? gap - look->idle_ns : gap,
-             most = ORR_HUNGRY_LOOK_NS;
-    if (look->workers == 0) return most;
-    if (look->idle == 0 && a->giver >= 0 && look->backlog == 0) {
-        rest = a->length_ns / 2 > LOOK_DRY_NS ? (uint64_t)a->length_ns / 2 : LOOK_DRY_NS;
-    } else if (look->idle == 0 || now_ns - look->idle_ns > g->told_ns) {
-        rest = ORR_HUNGRY_REST_NS;
-        if (borrowed == 0) most = ORR_HUNGRY_REST_NS;
-    } else if (a->not_before_ns > now_ns + rest) {
-        rest = a->not_before_ns - now_ns;
-    }
-    return rest < most ? rest : most;
-}
-
-/* Returns how long it rests then. */
-static int64_t look_around(struct orr_hungry *g)
-{
     struct orr_lend_look look;
-    uint64_t now_ns = orr_clock_ns();
-    hear_answers(g, now_ns);
-    be_told(g); /* before it looks: who is idle by then is seen */
-    orr_lend_look(&look, orr_appetite_gap_ns(&g->appetite));
-    orr_appetite_worked(&g->appetite, (double)(look.workers - look.idle) * (double)(now_ns - g->looked_ns),
-                        look.run);
-    g->looked_ns = now_ns;
-    if (look.workers == 0) orr_borrow_give_back(g->lend); /* they are paused */
-    uint32_t borrowed = borrowed_now(g->lend), count = wish(g, &look, borrowed, now_ns);
+    hear_answers(g);
+    orr_lend_look(&look, orr_appetite_gap_ns(a));
+    orr_appetite_saw(&g->appetite, &look);
+    bool soon = newly && is_too_soon(g, look.now_ns),
+         asks = orr_borrow_awaits(g->lend, orr_appetite_patience_ns(a));
+    bool may = !soon && !asks && look.now_ns >= a->not_before_ns;
+    uint32_t count = may ? orr_appetite_wish(a, &look, orr_borrow_to_run(g->lend)) : 0;
     int peer = count > 0 ? whom(g) : -1;
-    if (peer >= 0) orr_borrow_ask(g->lend, peer, count);
-    return (int64_t)rest_ns(g, &look, borrowed, now_ns);
+    if (peer >= 0) asks = orr_borrow_ask(g->lend, peer, count);
+    uint64_t again_ns =
+        soon ? g->began_ns + g->every_ns - look.now_ns : orr_appetite_again_ns(a, &look, asks, count);
+    orr_idle_change(
+        (struct orr_idle_terms){ .after_ns = a->giver < 0 ? ORR_HUNGRY_GAP_NS : 0, .again_ns = again_ns });
 }
 
-static void *run(void *hungry)
+/* Who comes while another looks leaves it to that one. */
+static void look_around(struct orr_hungry *g, bool newly)
 {
-    struct orr_hungry *g = hungry;
-    orr_thread_is_internal();
-    g->looked_ns = orr_clock_ns();
-    orr_lend_tell_idle(&g->lend->nudges, ORR_HUNGRY_GAP_NS, g->told_every_ns);
-    g->told_ns = orr_lend_told_idle_ns();
-    for (;;) {
-        uint32_t nudges = orr_load_acquire(&g->lend->nudges);
-        if (orr_load_acquire(&g->stop)) break;
-        orr_futex_wait(&g->lend->nudges, nudges, look_around(g));
-    }
-    orr_lend_tell_idle(NULL, 0, 0);
-    return NULL;
+    uint32_t n = 1;
+    if (orr_add_acq_rel(&g->looking, n) > 0) return;
+    do {
+        look_once(g, newly);
+        newly = false;
+        n = orr_sub_acq_rel(&g->looking, n) - n;
+    } while (n > 0);
+}
+
+static void ran_dry(struct orr_idle_listener *l, bool again)
+{
+    look_around((struct orr_hungry *)l, !again);
+}
+
+static void were_paused(struct orr_idle_listener *l)
+{
+    orr_borrow_give_back(((struct orr_hungry *)l)->lend);
+}
+
+/* Tasks of others came, or one was run. */
+static void has_borrowed(struct orr_hungry *g)
+{
+    look_around(g, false);
+}
+
+/* ---- beginning and end ---- */
+
+static void free_hungry(struct orr_hungry *g)
+{
+    orr_free(g->asked);
+    orr_free(g->surplus);
+    orr_free(g);
 }
 
 int orr_hungry_start(struct orr_lend *l)
 {
     struct orr_hungry *g = orr_calloc(1, sizeof *g);
-    uint32_t *surplus = orr_calloc((size_t)l->cluster->size, sizeof *surplus);
-    bool *asked = orr_calloc((size_t)l->cluster->size, sizeof *asked);
-    int r = g && surplus && asked ? 0 : -ENOMEM;
-    if (r) goto fail;
+    if (!g) return -ENOMEM;
+    g->surplus = orr_calloc((size_t)l->cluster->size, sizeof *g->surplus);
+    g->asked = orr_calloc((size_t)l->cluster->size, sizeof *g->asked);
+    if (!g->surplus || !g->asked) {
+        free_hungry(g);
+        return -ENOMEM;
+    }
+    g->listener = (struct orr_idle_listener){ .idle = ran_dry, .paused = were_paused };
     g->lend = l;
-    g->surplus = surplus;
-    g->asked = asked;
     g->appetite.giver = -1;
-    g->told_every_ns = TOLD_EVERY_NS;
     g->appetite.last = l->cluster->rank;
-    r = orr_thread_start(&g->thread, run, g, "orr-lend");
-    if (r) goto fail;
-    l->hungry = g;
+    g->every_ns = BEGINS_EVERY_NS;
+    l->look = has_borrowed;
+    orr_store_seq(&l->hungry, g);
+    orr_idle_listen(&g->listener,
+                    (struct orr_idle_terms){ .after_ns = ORR_HUNGRY_GAP_NS, .again_ns = ORR_HUNGRY_GAP_NS });
     return 0;
-fail:
-    orr_free(asked);
-    orr_free(surplus);
-    orr_free(g);
-    return r;
 }
 
 void orr_hungry_stop(struct orr_lend *l)
 {
-    struct orr_hungry *g = l->hungry;
+    struct orr_hungry *g = orr_load_seq(&l->hungry);
     if (!g) return;
-    orr_store_release(&g->stop, true);
-    orr_loan_nudge(l);
-    pthread_join(g->thread, NULL);
-    l->hungry = NULL;
-    orr_free(g->asked);
-    orr_free(g->surplus);
-    orr_free(g);
+    orr_store_seq(&l->hungry, NULL); /* pairs with orr_loan_look */
+    orr_idle_unlisten();
+    while (orr_load_seq(&l->lookers) > 0) sched_yield();
+    free_hungry(g);
 }

@@ -21,6 +21,7 @@
 #include "core/mem/node.h"
 #include "core/task/task.h"
 #include "core/worker/worker.h"
+#include "mpi/value/borrow.h"
 #include "mpi/value/handle_payload.h"
 #include "mpi/value/ownership.h"
 
@@ -455,10 +456,11 @@ static double slowness_of(struct orr_lend *l, int peer)
     return slowness > 0 ? slowness : 1;
 }
 
-/* Of what the workers here do not begin at once, a rank as fast gets half; a faster one more, and of less. */
-static uint32_t share(double slowness, uint32_t backlog, unsigned workers)
+/* Of what the workers here do not begin at once, and what it has, a rank as fast gets half; a faster one
+ * more, and of less. */
+static uint32_t share(double slowness, uint32_t backlog, unsigned workers, uint32_t to_run)
 {
-    double surplus = (double)backlog - (slowness < 1 ? slowness : 1) * workers;
+    double surplus = (double)backlog - (slowness < 1 ? slowness : 1) * workers - slowness * to_run;
     double part = workers ? surplus / (1 + slowness) : 0;
     return part >= 1 ? (uint32_t)part : 0;
 }
@@ -470,7 +472,7 @@ static uint32_t take(struct orr_lend *l, struct orr_worker *w, const struct orr_
     unsigned workers;
     uint32_t backlog = backlog_now(&workers), n = 0, count = ask->count;
     struct asked a = { .lend = l, .worker = w, .ask = ask, .slowness = slowness_of(l, ask->peer) };
-    uint32_t part = share(a.slowness, backlog, workers);
+    uint32_t part = share(a.slowness, backlog, workers, ask->to_run);
     if (count > part) count = part;
     if (count > ORR_LEND_AT_ONCE) count = ORR_LEND_AT_ONCE;
     for (; n < count; n++) {
@@ -524,8 +526,9 @@ static void heard(void *lend, int source, const struct orr_wire_header *h, const
     orr_spin_lock(&l->lock);
     bool first = !l->answering, fits = l->asks && l->nasks < (uint32_t)l->cluster->size;
     if (fits) {
-        l->asks[l->nasks++] =
-            (struct orr_loan_ask){ .peer = source, .count = (uint32_t)h->id, .insertions = (uint64_t)h->tag };
+        l->asks[l->nasks++] = (struct orr_loan_ask){
+            .peer = source, .count = (uint32_t)h->id, .to_run = h->bulk_tag, .insertions = (uint64_t)h->tag
+        };
         l->answering = true;
     }
     orr_spin_unlock(&l->lock);
@@ -575,5 +578,6 @@ void orr_lend_end(struct orr_lend *l)
     refuse_all(l); /* of a rank that does not end as it should */
     orr_progress_wait(&l->cluster->progress, is_over, l);
     l->on = false;
+    orr_borrow_end(l);
     forget(l);
 }

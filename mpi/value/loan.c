@@ -26,10 +26,12 @@ void orr_loan_over(struct orr_lend *l)
     orr_progress_signal(p);
 }
 
-void orr_loan_nudge(struct orr_lend *l)
+void orr_loan_look(struct orr_lend *l)
 {
-    orr_add_acq_rel(&l->nudges, 1u);
-    orr_futex_wake(&l->nudges, 1);
+    orr_add_seq(&l->lookers, 1u);
+    struct orr_hungry *g = orr_load_seq(&l->hungry); /* pairs with orr_hungry_stop */
+    if (g) l->look(g);
+    orr_sub_seq(&l->lookers, 1u);
 }
 
 struct orr_lend_counts orr_lend_get_counts(struct orr_lend *l)

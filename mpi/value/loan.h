@@ -35,6 +35,7 @@ struct orr_hungry;
 struct orr_loan_ask {
     int peer;
     uint32_t count;      /* tasks that it wants */
+    uint32_t to_run;     /* that it has borrowed already */
     uint64_t insertions; /* that it had made */
 };
 
@@ -66,8 +67,9 @@ struct orr_lend {
     _Atomic bool closing;          /* it lends no more [atomic] */
     struct orr_waiter waiter;      /* for who answers; used while answering */
     struct orr_question questions[ORR_LEND_QUESTIONS]; /* to different ranks; one at most that is not late */
-    struct orr_hungry *hungry;                         /* hungry.c; NULL: nobody asks [own: main thread] */
-    _Atomic uint32_t nudges;                           /* futex: counts what it is to hear of at once */
+    _Atomic(struct orr_hungry *) hungry;               /* hungry.c; NULL: this rank does not ask [atomic] */
+    void (*look)(struct orr_hungry *g);                /* its [const while hungry is set] */
+    _Atomic uint32_t lookers;                          /* who may be in there [atomic] */
     ORR_SPIN(lend) lock;                               /* protects what follows; leaf */
     uint64_t next_id;
     struct orr_loan_ask *asks; /* of others, in order; one of each rank at most */
@@ -78,9 +80,12 @@ struct orr_lend {
         int peer;
     } unknown[ORR_LEND_UNKNOWN]; /* who does not know which codelet: the latest */
     uint32_t nunknown;
-    double *slowness;                        /* by rank: how long tasks take there, over here; 0: not known */
-    double transfer_ns, transfer_bytes;      /* of recent loans, to and fro: means; 0: not known */
-    uint32_t borrowed;                       /* tasks that are here, or on their way */
+    double *slowness;                   /* by rank: how long tasks take there, over here; 0: not known */
+    double transfer_ns, transfer_bytes; /* of recent loans, to and fro: means; 0: not known */
+    uint32_t borrowed;                  /* tasks that are here, or on their way */
+    uint32_t to_run;                    /* of those, how many were not run yet */
+    struct orr_borrowed *kept;          /* records for others */
+    uint32_t nkept;
     struct orr_borrowed *unrun, *unrun_last; /* of those: all is here, and none has begun */
     struct orr_lend_counts counts;
 };
@@ -132,8 +137,9 @@ void orr_loan_post(struct orr_lend *l, struct orr_request *r, enum orr_request_k
 void orr_loan_move(struct orr_lend *l);
 /* One thing less is under way. */
 void orr_loan_over(struct orr_lend *l);
-/* What was asked for, or a borrowed task, is over: who decides when to ask looks now. */
-void orr_loan_nudge(struct orr_lend *l);
+/* Tasks of others came, or one was run: asks for more of them if it is time. Any thread; not in the engine.
+ */
+void orr_loan_look(struct orr_lend *l);
 struct orr_lend_counts orr_lend_get_counts(struct orr_lend *l);
 
 #endif

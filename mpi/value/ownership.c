@@ -234,11 +234,10 @@ static void install_hook(void)
     orr_data_hooks.leaves = leaves;
 }
 
-struct orr_owned *orr_owned_get(struct orr_value *v, struct orr_data *h)
+/* On no list: who takes it off one finds that it is alone. */
+static struct orr_owned *make_record(struct orr_value *v, struct orr_data *h)
 {
-    struct orr_owned *o = h->mpi;
-    if (o) return o;
-    o = orr_calloc(1, sizeof *o);
+    struct orr_owned *o = orr_calloc(1, sizeof *o);
     if (!o) {
         orr_error("out of memory for what the MPI layer keeps of a handle");
         return NULL;
@@ -247,7 +246,17 @@ struct orr_owned *orr_owned_get(struct orr_value *v, struct orr_data *h)
     o->tag = -1;
     o->holder = -1;
     o->value = v;
+    o->prev = &o->next;
     pthread_once(&hook_once, install_hook);
+    return o;
+}
+
+struct orr_owned *orr_owned_get(struct orr_value *v, struct orr_data *h)
+{
+    struct orr_owned *o = h->mpi;
+    if (o) return o;
+    o = make_record(v, h);
+    if (!o) return NULL;
     pthread_mutex_lock(&v->records_lock);
     o->next = v->records;
     o->prev = &v->records;
@@ -284,6 +293,16 @@ int orr_owned_set_tag(struct orr_value *v, struct orr_data *h, int64_t tag)
         h->mpi_flags &= ~(uint32_t)ORR_MPI_NOTED;
     }
     o->tag = tag;
+    h->mpi_tag = orr_stream_fold_tag(tag);
+    return 0;
+}
+
+int orr_owned_hide(struct orr_value *v, struct orr_data *h, int64_t tag)
+{
+    struct orr_owned *o = make_record(v, h);
+    if (!o) return -ENOMEM;
+    o->tag = tag;
+    h->mpi = o;
     h->mpi_tag = orr_stream_fold_tag(tag);
     return 0;
 }

@@ -128,6 +128,9 @@ struct orr_owned *orr_owned_get(struct orr_value *v, struct orr_data *h);
 int orr_owned_set_tag(struct orr_value *v, struct orr_data *h, int64_t tag); /* 0 or -ENOMEM (said) */
 /* It gets an owner, or a tag: if others are known that overlap it, it is not to be away beside them. */
 void orr_owned_meets(struct orr_value *v, struct orr_data *h);
+/* The same for a new handle of the layer's own, whose thread is not the program's: who visits all does not
+ * see it. 0 or -ENOMEM. */
+int orr_owned_hide(struct orr_value *v, struct orr_data *h, int64_t tag);
 static inline struct orr_owned *orr_owned_of(const struct orr_data *h)
 {
     return h->mpi;

@@ -126,9 +126,24 @@ static void stays_idle(void)
 
 /* ---- who runs dry says so ---- */
 
-enum { MS_NS = 1000000 };
-#define MINUTE_NS (UINT64_C(60000) * MS_NS)
-static _Atomic uint32_t said;
+enum { MS_NS = 1000000, LONG_MS = 60000 };
+static atomic_int said, said_again, said_paused;
+
+static void hear_idle(struct orr_idle_listener *l UNUSED, bool again)
+{
+    atomic_fetch_add(again ? &said_again : &said, 1);
+}
+static void hear_paused(struct orr_idle_listener *l UNUSED)
+{
+    atomic_fetch_add(&said_paused, 1);
+}
+static struct orr_idle_listener listener = { .idle = hear_idle, .paused = hear_paused };
+
+static struct orr_idle_terms terms_ms(unsigned after_ms, unsigned again_ms)
+{
+    return (struct orr_idle_terms){ .after_ns = (uint64_t)after_ms * MS_NS,
+                                    .again_ns = (uint64_t)again_ms * MS_NS };
+}
 
 /* The worker runs a task; then some ms go by. */
 static void idle_again(unsigned ms)
@@ -138,6 +153,13 @@ static void idle_again(unsigned ms)
     usleep(ms * 1000);
 }
 
+static bool soon(atomic_int *count, int at_least)
+{
+    int ms = 0;
+    for (; atomic_load(count) < at_least && ms < 2000; ms++) usleep(1000);
+    return ms < 2000;
+}
+
 static unsigned wants_more(void *unused UNUSED)
 {
     return 0;
@@ -145,36 +167,88 @@ static unsigned wants_more(void *unused UNUSED)
 
 static void says_it_is_idle(void)
 {
-    orr_store_relaxed(&said, 0u);
+    enum { LATE_MS = 40, OFTEN = 3 };
     usleep(20000);
-    orr_lend_tell_idle(&said, 0, 0);
+    orr_idle_listen(&listener, terms_ms(0, LONG_MS));
+    ok(soon(&said, 1), "a worker that is idle already, asleep, says so");
+    idle_again(20);
+    ok(soon(&said, 2), "one that becomes so, too");
     usleep(20000);
-    is_int((int)orr_load_acquire(&said), 0, "a worker that is idle already says nothing");
-    idle_again(5);
-    usleep(20000);
-    is_int((int)orr_load_acquire(&said), 1, "one that becomes so says it, once");
-    uint64_t told_ns = orr_lend_told_idle_ns();
-    orr_lend_tell_idle(&said, 0, 10 * MINUTE_NS);
-    for (int i = 0; i < 4; i++) idle_again(4);
-    ok(orr_load_acquire(&said) == 1 && orr_lend_told_idle_ns() == told_ns,
-       "not more often than is asked for");
-    enum { LATE_MS = 40 };
-    orr_lend_tell_idle(&said, LATE_MS * MS_NS, 0);
+    ok(atomic_load(&said) == 2 && atomic_load(&said_again) == 0, "each once");
+    orr_idle_change(terms_ms(LATE_MS, LONG_MS));
     uint64_t before_ns = orr_clock_ns();
     idle_again(4);
-    for (int ms = 0; orr_load_acquire(&said) == 1 && ms < 2000; ms++) usleep(1000);
-    ok(orr_load_acquire(&said) == 2 && orr_lend_told_idle_ns() - before_ns >= LATE_MS * MS_NS,
-       "and when it has been idle for so long, asleep");
+    ok(soon(&said, 3) && orr_clock_ns() - before_ns >= (uint64_t)LATE_MS * MS_NS,
+       "when it has been idle for so long, asleep");
     int hook = starpu_progression_hook_register(wants_more, NULL);
     idle_again(4);
-    for (int ms = 0; orr_load_acquire(&said) == 2 && ms < 2000; ms++) usleep(1000);
-    is_int((int)orr_load_acquire(&said), 3,
-           "or has polled for as long, for a hook that wants to be called again");
+    ok(soon(&said, 4), "or has polled for as long, for a hook that wants to be called again");
     starpu_progression_hook_deregister(hook);
-    orr_lend_tell_idle(&said, 0, 0);
-    orr_lend_tell_idle(NULL, 0, 0);
-    idle_again(4);
-    is_int((int)orr_load_acquire(&said), 3, "and nothing to who does not want to hear it any more");
+    orr_idle_change(terms_ms(0, 2));
+    idle_again(0);
+    ok(soon(&said_again, OFTEN), "and again while it is idle, as often as is asked for");
+    is_int(atomic_load(&said_paused), 0, "workers that sleep are not paused");
+    starpu_pause();
+    is_int(atomic_load(&said_paused), 1, "who pauses them is heard");
+    starpu_resume();
+    orr_idle_unlisten();
+    int heard = atomic_load(&said) + atomic_load(&said_again);
+    idle_again(10);
+    is_int(atomic_load(&said) + atomic_load(&said_again), heard,
+           "nothing is said to who does not want to hear it any more");
+}
+
+/* Looks, as often as it can, while the workers run tasks now and then; how often their idleness grew shorter
+ * by more than it takes to read a clock and write it down. */
+static void *look_all_the_time(void *going)
+{
+    struct orr_lend_look look;
+    uint64_t last_ns = 0, shorter = 0;
+    while (atomic_load((atomic_bool *)going)) {
+        orr_lend_look(&look, 0);
+        shorter += look.idle_all_ns + MS_NS / 10 < last_ns;
+        last_ns = look.idle_all_ns;
+    }
+    return (void *)(uintptr_t)shorter;
+}
+
+static void idleness_is_counted_once(void)
+{
+    enum { TIMES = 300 };
+    atomic_bool going = true;
+    pthread_t thread;
+    void *shorter;
+    orr_idle_listen(&listener, terms_ms(LONG_MS, LONG_MS));
+    for (int i = 0; i < 4; i++) idle_again(1);
+    pthread_create(&thread, NULL, look_all_the_time, &going);
+    for (int i = 0; i < TIMES; i++) {
+        starpu_task_insert(&own_cl, 0);
+        starpu_task_wait_for_all();
+        usleep(300);
+    }
+    atomic_store(&going, false);
+    pthread_join(thread, &shorter);
+    is_int((int)(uintptr_t)shorter, 0, "who looks while an idleness ends counts it once");
+    orr_idle_unlisten();
+}
+
+/* Who said so last is in a long task. */
+static void another_goes_on(void)
+{
+    enum { OFTEN = 3 };
+    bool went_on = true;
+    orr_idle_listen(&listener, terms_ms(0, 2));
+    for (int worker = 0; worker < 2; worker++) {
+        struct gate gate;
+        gate_close(&gate, worker);
+        usleep(10000);
+        atomic_store(&said_again, 0);
+        went_on = soon(&said_again, OFTEN) && went_on;
+        gate_open(&gate);
+        starpu_task_wait_for_all();
+    }
+    ok(went_on, "of two that are idle the other one goes on when one has turned to work");
+    orr_idle_unlisten();
 }
 
 /* ---- how long tasks take ---- */
@@ -214,10 +288,12 @@ int main(void)
     if (!start(1)) skip_all("no runtime");
     guests_go_first();
     says_it_is_idle();
+    idleness_is_counted_once();
     durations_are_known();
     starpu_shutdown();
     if (start(2)) {
         guests_share_workers();
+        another_goes_on();
         stays_idle();
         starpu_shutdown();
     }

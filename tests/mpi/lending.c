@@ -326,7 +326,7 @@ static void rules(void)
     struct orr_appetite a = { .giver = -1, .last = 0 };
     uint32_t surplus[4] = { 0 };
     bool asked[4] = { false };
-    is_int((int)orr_appetite_gap_ns(&a), 3 * MS / 10, "a gap of less than 0.3 ms is none");
+    is_int((int)orr_appetite_gap_ns(&a), MS / 10, "a gap of less than 0.1 ms is none");
     orr_appetite_worked(&a, 10.0 * MS, 1);
     ok(orr_appetite_gap_ns(&a) == 10 * MS, "nor is one shorter than a task");
     struct orr_lend_look look = { .workers = 2, .idle = 2, .hungry = 1 };
@@ -335,9 +335,10 @@ static void rules(void)
     is_int((int)orr_appetite_wish(&a, &look, 1), 0, "unless it has borrowed as many");
     look.hungry = look.idle = 0;
     a.giver = 1;
-    is_int((int)orr_appetite_wish(&a, &look, 3), 3,
-           "who is given asks again while its workers are in the last");
-    is_int((int)orr_appetite_wish(&a, &look, 4), 0, "not while one more waits for each of them");
+    is_int((int)orr_appetite_wish(&a, &look, 4), 4,
+           "who is given asks again when each of its workers has one more to run");
+    is_int((int)orr_appetite_wish(&a, &look, 5), 0, "not before");
+    is_int((int)orr_appetite_wish(&a, &look, 0), 8, "and for more when they have none");
     look.backlog = 1;
     is_int((int)orr_appetite_wish(&a, &look, 0), 0, "nor where it has tasks itself");
     a.giver = -1;
@@ -345,6 +346,31 @@ static void rules(void)
     orr_appetite_worked(&once, 5000.0 * MS, 2);
     ok(orr_appetite_gap_ns(&once) == ORR_HUNGRY_GAP_MOST_NS,
        "but 20 ms are one: that task may be an exception");
+    orr_appetite_worked(&once, 100.0 * MS, 102);
+    ok(orr_appetite_gap_ns(&once) < 2 * MS, "and is forgotten after many others");
+    look = (struct orr_lend_look){ .workers = 2, .now_ns = 10 * (uint64_t)MS, .run = 102, .pauses = 1 };
+    orr_appetite_saw(&once, &look);
+    look.now_ns += 10 * (uint64_t)MS;
+    look.idle_all_ns += 10 * (uint64_t)MS;
+    look.run += 50;
+    orr_appetite_saw(&once, &look);
+    ok(once.length_ns > 0.15 * MS && once.length_ns < 0.25 * MS,
+       "of two workers' 20 ms, 10 of them idle, 50 tasks have 0.2 each");
+    look.now_ns += 5000 * (uint64_t)MS;
+    look.pauses++;
+    orr_appetite_saw(&once, &look);
+    ok(once.length_ns < 0.25 * MS, "a time in which they were paused is not a task");
+    look.now_ns += 5000 * (uint64_t)MS;
+    look.workers = 1;
+    orr_appetite_saw(&once, &look);
+    ok(once.length_ns < 0.25 * MS, "nor one in which some left");
+    look.now_ns += 5 * (uint64_t)MS;
+    orr_appetite_saw(&once, &look);
+    ok(once.length_ns > 4. * MS, "one in which they worked and nothing ended is");
+    once.length_ns = 0;
+    ok(orr_appetite_again_ns(&once, &look, false, 1) >= 10 * MS &&
+           orr_appetite_again_ns(&once, &look, true, 0) <= MS,
+       "who has asked everybody in vain looks seldom, who waits for an answer until it is late");
     is_int(orr_appetite_whom(&a, 2, 4, surplus, asked), 1, "who knows nothing asks one after another");
     a.last = 1;
     is_int(orr_appetite_whom(&a, 2, 4, surplus, asked), 3, "itself left out");

@@ -156,6 +156,58 @@ static void pauses_with_guests(void)
     fact(end_values(ROUNDS, &elsewhere), "nor does one that had borrowed some when it paused them");
 }
 
+/* The same where the workers leave the main context, and the rank hears no more until the other one's tasks
+ * are over. */
+static void leaves_with_guests(void)
+{
+    int elsewhere, none = 0, ids[STARPU_NMAXWORKERS];
+    unsigned n = starpu_worker_get_count(), ctx;
+    for (unsigned i = 0; i < n; i++) ids[i] = (int)i;
+    begin_values();
+    insert_all(&work_cl, 1);
+    if (my_rank == 1) {
+        usleep(30000);
+        ctx = starpu_sched_ctx_create(ids, (int)n, "away", STARPU_SCHED_CTX_POLICY_NAME, "eager", 0);
+        starpu_sched_ctx_remove_workers(ids, n, 0);
+        MPI_Recv(&none, 1, MPI_INT, 0, 78, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        starpu_sched_ctx_add_workers(ids, n, 0);
+        starpu_sched_ctx_delete(ctx);
+    } else {
+        starpu_task_wait_for_all();
+        MPI_Send(&none, 1, MPI_INT, 1, 78, MPI_COMM_WORLD);
+    }
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    fact(end_values(1, &elsewhere), "nor one whose workers leave the main context with some");
+}
+
+static void nap_long(void *buffers[] UNUSED, void *arg UNUSED)
+{
+    usleep(800000);
+}
+static struct starpu_codelet long_cl = {
+    .cpu_funcs = { nap_long }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "long"
+};
+
+/* Rank 0's worker is in a long task, others wait behind it: an answer takes as long. */
+static void rests(void)
+{
+    enum { LONG = 3 };
+    struct timespec began, ended;
+    double share = 0;
+    begin_values();
+    starpu_mpi_barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < LONG; i++) starpu_mpi_task_insert(MPI_COMM_WORLD, &long_cl, STARPU_RW, handle[i], 0);
+    usleep(300000);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &began);
+    usleep(400000);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ended);
+    share = ((double)(ended.tv_sec - began.tv_sec) + (double)(ended.tv_nsec - began.tv_nsec) * 1e-9) / 0.4;
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    for (int i = 0; i < TASKS; i++) starpu_data_unregister(handle[i]);
+    fact(share < 0.3, "who waits for the answer of a rank in a long task lets the cores be (%.0f %%)",
+         share * 100);
+}
+
 /* ---- what is learnt from loans ---- */
 
 static uint64_t lent_before;
@@ -286,8 +338,10 @@ int main(int argc, char **argv)
     becomes_another();
     pauses();
     pauses_with_guests();
+    leaves_with_guests();
     learns();
     waits();
     forgives();
+    rests();
     return mpi_finish();
 }
