@@ -57,7 +57,7 @@ void orr_appetite_worked(struct orr_appetite *a, double busy_ns, uint64_t run)
     double each = a->busy_ns / (double)ended;
     a->refusals = 0; /* of another time than this, when there was nothing to do */
     a->pause_ns = a->not_before_ns = 0;
-    double old = a->run ? 1 : 0; /* what the mean until now counts */
+    double old = a->length_ns > 0 ? 1 : 0; /* what the mean until now counts */
     for (uint64_t i = 0; i < ended && old > 1e-6; i++) old *= 1 - 1. / LATELY;
     a->length_ns = each + (a->length_ns - each) * old;
     a->busy_ns = 0;

@@ -19,13 +19,13 @@ void orr_hungry_stop(struct orr_lend *l);
 /* ---- the rules, for tests as well: nothing but numbers ---- */
 
 enum {
-    ORR_HUNGRY_GAP_NS = 100000,
+    ORR_HUNGRY_GAP_NS = 100000, /* shorter ones are none, longer ones are */
     ORR_HUNGRY_GAP_MOST_NS = 20000000,
-    ORR_HUNGRY_PAUSE_MOST_NS = 256000000,
-    ORR_HUNGRY_CALM_NS = 1000000,
-    ORR_HUNGRY_AGAIN_NS = 20000,
+    ORR_HUNGRY_PAUSE_MOST_NS = 256000000, /* after refusals, of which so many are quick */
     ORR_HUNGRY_QUICK = 4,
-    ORR_HUNGRY_AHEAD = 2
+    ORR_HUNGRY_CALM_NS = 1000000, /* from look to look where nothing is to come */
+    ORR_HUNGRY_AGAIN_NS = 20000,  /* at least, from look to look */
+    ORR_HUNGRY_AHEAD = 2          /* tasks for each worker that the rank has while it asks for more */
 };
 
 /* What a rank knows that asks. Zero at first, but giver -1. */
