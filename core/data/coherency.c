@@ -509,8 +509,13 @@ static void give_up_only_copy(struct orr_data *h)
     r->state = ORR_INVALID;
     r->writing = false;
     if (ours) r->allocated = r->ours = false;
+    r->leaves = ours;
     orr_spin_unlock(&h->queue.lock);
-    if (ours) orr_buffer_free(h, orr_node_home());
+    if (!ours) return;
+    orr_buffer_free(h, orr_node_home());
+    orr_spin_lock(&h->queue.lock);
+    r->leaves = false;
+    orr_spin_unlock(&h->queue.lock);
 }
 
 /* Each copy is thrown out as by an eviction: a prefetch that comes meanwhile waits for its end, and a search

@@ -26,6 +26,7 @@ struct orr_replicate {
         layouts;  /* of data with formats and an interface of the program (layouts.h); 0: the CPU's */
     bool mapped;  /* the interface points at main memory, as this node sees it (map.c) */
     bool writing; /* a task or an acquisition writes here now: others are not to be brought copies */
+    bool leaves;  /* its memory is being freed, and the interface changes */
     bool before;  /* while one writes elsewhere: the copy here, if there is one still, has the value from
                    * before */
     _Atomic uint16_t

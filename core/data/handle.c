@@ -250,7 +250,7 @@ static bool copy_shape_now(struct orr_data *h, void *itf_out)
     bool found = false;
     orr_spin_lock(&h->queue.lock);
     for (unsigned n = 0; n < h->nnodes && !found; n++) {
-        found = !h->replicates[n].incoming;
+        found = !h->replicates[n].incoming && !h->replicates[n].leaves;
         if (found) memcpy(itf_out, h->replicates[n].interface, h->ops->interface_size);
     }
     orr_spin_unlock(&h->queue.lock);

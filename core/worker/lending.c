@@ -148,19 +148,21 @@ static bool takes_its_turn(const struct orr_worker *w, bool *again_out)
     return true;
 }
 
-void orr_idle_say_slow(const struct orr_worker *w)
-{
-    bool again;
-    if (!takes_its_turn(w, &again)) return;
-    struct orr_idle_listener *l = enter_listener();
-    if (l) l->idle(l, again);
-    leave_listener();
-}
-
 void orr_idle_began(struct orr_worker *w, uint64_t now_ns)
 {
     uint64_t account = orr_load_relaxed(&w->idle_account);
     if (!(account & 1)) orr_store_relaxed(&w->idle_account, (now_ns - account / 2) << 1 | 1);
+}
+
+void orr_idle_say_slow(struct orr_worker *w)
+{
+    bool again;
+    if (!(orr_load_relaxed(&w->idle_account) & 1))
+        orr_idle_began(w, orr_clock_ns()); /* before one listened */
+    if (!takes_its_turn(w, &again)) return;
+    struct orr_idle_listener *l = enter_listener();
+    if (l) l->idle(l, again);
+    leave_listener();
 }
 
 void orr_idle_ended(struct orr_worker *w)

@@ -75,10 +75,10 @@ ORR_EXPORT void orr_lend_refused(struct orr_task *t);
 void orr_lend_serve(struct orr_worker *w);
 
 extern _Atomic(struct orr_idle_listener *) orr_idle_listener;
-void orr_idle_say_slow(const struct orr_worker *w);
+void orr_idle_say_slow(struct orr_worker *w);
 int64_t orr_idle_due_slow(const struct orr_worker *w);
 /* By a worker that has nothing to do and could take a task: tells the listener, if it is time. */
-static inline void orr_idle_say(const struct orr_worker *w)
+static inline void orr_idle_say(struct orr_worker *w)
 {
     if (orr_unlikely(orr_load_relaxed(&orr_idle_listener) != NULL)) orr_idle_say_slow(w);
 }

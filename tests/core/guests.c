@@ -171,6 +171,12 @@ static void says_it_is_idle(void)
     usleep(20000);
     orr_idle_listen(&listener, terms_ms(0, LONG_MS));
     ok(soon(&said, 1), "a worker that is idle already, asleep, says so");
+    struct orr_lend_look before, after;
+    orr_lend_look(&before, 0);
+    usleep(50000);
+    orr_lend_look(&after, 0);
+    ok(after.idle_all_ns - before.idle_all_ns > (after.now_ns - before.now_ns) / 10 * 9,
+       "and counts as idle");
     idle_again(20);
     ok(soon(&said, 2), "one that becomes so, too");
     usleep(20000);

@@ -757,7 +757,8 @@ struct outcome {
 /* A run of a case. */
 struct job {
     const char *name, *option, *variable, *value;
-    int fd; /* what it says */
+    char folder[32]; /* of its launcher's: two that start at once trip over each other's */
+    int fd;          /* what it says */
     pid_t child;
     pthread_t reader;
     struct outcome got;
@@ -795,7 +796,7 @@ static int lines_with(const char *one, const char *two)
     return n;
 }
 
-static void mpirun(const char *name, const char *option, int fd)
+static void mpirun(const char *name, const char *option, const char *folder, int fd)
 {
     const char *launcher = getenv("ORR_MPIRUN");
     char ranks[16];
@@ -803,6 +804,7 @@ static void mpirun(const char *name, const char *option, int fd)
     setpgid(0, 0);
     dup2(fd, 1);
     dup2(fd, 2);
+    setenv("TMPDIR", folder, 1);
     setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", 0);
     if (!launcher || !*launcher) launcher = "mpirun";
     if (option)
@@ -865,15 +867,23 @@ static void *read_job(void *arg)
 static void begin_job(struct job *j)
 {
     int fd[2];
-    if (pipe2(fd, O_CLOEXEC)) exit(99);
+    snprintf(j->folder, sizeof j->folder, "/tmp/orrery-case-XXXXXX");
+    if (pipe2(fd, O_CLOEXEC) || !mkdtemp(j->folder)) exit(99);
     fflush(stdout);
     if (j->variable) setenv(j->variable, j->value, 1);
     j->child = fork();
-    if (j->child == 0) mpirun(j->name, j->option, fd[1]);
+    if (j->child == 0) mpirun(j->name, j->option, j->folder, fd[1]);
     if (j->variable) unsetenv(j->variable);
     close(fd[1]);
     j->fd = fd[0];
     if (pthread_create(&j->reader, NULL, read_job, j) != 0) exit(99);
+}
+
+static void remove_folder(const char *folder)
+{
+    char command[64];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    if (system(command)) diag("%s stays", folder);
 }
 
 /* Runs a case, and leaves in got how it went. A first pass over all calls only notes them (planning), so that
@@ -888,6 +898,7 @@ static void run(const char *name, const char *option, const char *variable, cons
     }
     while (begun < planned && begun < ended + AT_A_TIME) begin_job(&jobs[begun++]);
     pthread_join(jobs[ended].reader, NULL);
+    remove_folder(jobs[ended].folder);
     got = jobs[ended++].got;
 }
 
