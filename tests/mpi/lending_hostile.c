@@ -15,7 +15,7 @@ enum { TASKS = 60, VALUES = 64, NAP_US = 3000, GIVE_UP_MS = 5000 };
 
 static int value[TASKS][VALUES];
 static starpu_data_handle_t handle[TASKS];
-static atomic_int inside, gave_up, mistaken;
+static atomic_int inside, gave_up, mistaken, ran_here;
 static atomic_bool gated, open_gate;
 
 static void nap_ms(void)
@@ -53,6 +53,7 @@ static void work(void *buffers[], void *arg)
     }
     v[0] += step;
     v[1] = my_rank;
+    atomic_fetch_add(&ran_here, 1);
 }
 static struct starpu_codelet work_cl = { .cpu_funcs = { work },
                                          .nbuffers = STARPU_VARIABLE_NBUFFERS,
@@ -160,13 +161,15 @@ static void pauses_with_guests(void)
  * are over. */
 static void leaves_with_guests(void)
 {
+    enum { ROUNDS = 4, ENOUGH = 5 };
     int elsewhere, none = 0, ids[STARPU_NMAXWORKERS];
     unsigned n = starpu_worker_get_count(), ctx;
     for (unsigned i = 0; i < n; i++) ids[i] = (int)i;
+    atomic_store(&ran_here, 0);
     begin_values();
-    insert_all(&work_cl, 1);
+    for (int round = 1; round <= ROUNDS; round++) insert_all(&work_cl, 1);
     if (my_rank == 1) {
-        usleep(30000);
+        soon(&ran_here, ENOUGH);
         ctx = starpu_sched_ctx_create(ids, (int)n, "away", STARPU_SCHED_CTX_POLICY_NAME, "eager", 0);
         starpu_sched_ctx_remove_workers(ids, n, 0);
         MPI_Recv(&none, 1, MPI_INT, 0, 78, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -177,7 +180,7 @@ static void leaves_with_guests(void)
         MPI_Send(&none, 1, MPI_INT, 1, 78, MPI_COMM_WORLD);
     }
     starpu_mpi_wait_for_all(MPI_COMM_WORLD);
-    fact(end_values(1, &elsewhere), "nor one whose workers leave the main context with some");
+    fact(end_values(ROUNDS, &elsewhere), "nor one whose workers leave the main context with some");
 }
 
 static void nap_long(void *buffers[] UNUSED, void *arg UNUSED)
@@ -335,6 +338,7 @@ int main(int argc, char **argv)
 {
     setenv("ORRERY_MPI_LEND", "1", 1);
     mpi_start(&argc, &argv, 2);
+    rests();
     becomes_another();
     pauses();
     pauses_with_guests();
@@ -342,6 +346,5 @@ int main(int argc, char **argv)
     learns();
     waits();
     forgives();
-    rests();
     return mpi_finish();
 }
