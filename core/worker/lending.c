@@ -50,10 +50,15 @@ static uint32_t backlog(struct orr_worker *w)
     return w && ctx->policy->backlog ? ctx->policy->backlog(ctx->instance, w) : 0;
 }
 
-static uint64_t idle_until(const struct orr_worker *w, uint64_t now_ns)
+/* How long it has been idle by now: all of one moment, though the caller may be held up anywhere in here. */
+static uint64_t idle_in_all_ns(const struct orr_worker *w)
 {
-    uint64_t account = orr_load_relaxed(&w->idle_account);
-    return account & 1 ? now_ns - account / 2 : account / 2;
+    uint64_t account, ns;
+    do {
+        account = orr_load_acquire(&w->idle_account);
+        ns = account & 1 ? orr_clock_ns() - account / 2 : account / 2;
+    } while (account != orr_load_relaxed(&w->idle_account));
+    return ns;
 }
 
 void orr_lend_look(struct orr_lend_look *out, uint64_t longer_than_ns)
@@ -67,7 +72,7 @@ void orr_lend_look(struct orr_lend_look *out, uint64_t longer_than_ns)
         uint64_t began_ns = orr_load_acquire(&w->idle_since_ns);
         out->run += orr_load_relaxed(&w->tasks_run);
         uint64_t idle_ns = began_ns != 0 && now_ns > began_ns ? now_ns - began_ns : 0;
-        out->idle_all_ns += idle_until(w, now_ns);
+        out->idle_all_ns += idle_in_all_ns(w);
         out->idle += began_ns != 0;
         out->hungry += idle_ns > longer_than_ns;
         if (idle_ns > out->idle_ns) out->idle_ns = idle_ns;

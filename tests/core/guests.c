@@ -204,15 +204,18 @@ static void says_it_is_idle(void)
            "nothing is said to who does not want to hear it any more");
 }
 
+enum { IDLE_MS = 10 };
+
 /* Looks, as often as it can, while the workers run tasks now and then; how often their idleness grew shorter
- * by more than it takes to read a clock and write it down. */
+ * by half of what one lasts: by a moment it may, since who writes down that it ended can be held up behind
+ * its clock. */
 static void *look_all_the_time(void *going)
 {
     struct orr_lend_look look;
     uint64_t last_ns = 0, shorter = 0;
     while (atomic_load((atomic_bool *)going)) {
         orr_lend_look(&look, 0);
-        shorter += look.idle_all_ns + MS_NS / 10 < last_ns;
+        shorter += look.idle_all_ns + IDLE_MS * MS_NS / 2 < last_ns;
         last_ns = look.idle_all_ns;
     }
     return (void *)(uintptr_t)shorter;
@@ -220,7 +223,7 @@ static void *look_all_the_time(void *going)
 
 static void idleness_is_counted_once(void)
 {
-    enum { TIMES = 300 };
+    enum { TIMES = 60 };
     atomic_bool going = true;
     pthread_t thread;
     void *shorter;
@@ -230,7 +233,7 @@ static void idleness_is_counted_once(void)
     for (int i = 0; i < TIMES; i++) {
         starpu_task_insert(&own_cl, 0);
         starpu_task_wait_for_all();
-        usleep(300);
+        usleep(IDLE_MS * 1000);
     }
     atomic_store(&going, false);
     pthread_join(thread, &shorter);

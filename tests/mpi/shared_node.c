@@ -56,7 +56,9 @@ static void begin(int i, const char *program)
         snprintf(folder, sizeof folder, "%s/tests", top);
     else
         snprintf(folder, sizeof folder, "%.*s..", (int)(strrchr(file, '/') + 1 - file), file);
-    snprintf(command, sizeof command, "%s HWLOC_XMLFILE=%s/machines/laptop.xml %s -n 3 %s --rank %s 2>&1",
+    snprintf(command, sizeof command,
+             "d=`mktemp -d` && TMPDIR=$d %s HWLOC_XMLFILE=%s/machines/laptop.xml %s -n 3 %s --rank %s 2>&1; "
+             "rm -rf $d",
              cases[i].setting, folder, launcher ? launcher : "mpirun", program, cases[i].how);
     if (!(cases[i].pipe = popen(command, "r"))) exit(99);
 }
