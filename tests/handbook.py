@@ -73,7 +73,7 @@ def try_program(program, folder):
         if built.returncode:
             return ["does not compile"] + built.stderr.split("\n")[:8]
     env = {k: v for k, v in os.environ.items() if not k.startswith(("STARPU_", "ORRERY_", "SC_HYPERVISOR_"))}
-    env.update({"STARPU_HOME": home, "STARPU_NCPU": "2", "ORRERY_CUDA_LIBRARY": "none", **program.env})
+    env.update({"STARPU_HOME": home, "TMPDIR": home, "STARPU_NCPU": "2", "ORRERY_CUDA_LIBRARY": "none", **program.env})
     if program.language == "python":
         env.update(PYORRERY_LIBRARY=f"{BUILD}/.libs/liborrery.so", PYTHONPATH=f"{SOURCE}/packages/python", PYTHONDONTWRITEBYTECODE="1")
     command = [sys.executable, source] if program.language == "python" else [binary]

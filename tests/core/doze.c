@@ -132,8 +132,12 @@ static void one_at_a_time(void)
     atomic_store(&dozing, 0);
 }
 
-/* Main computes, or polls, on the core of who dozes. */
-static void leaves_the_core(bool polls)
+/* Programs that run beside this one take the core, too: what is to be seen is seen in one of so many tries.
+ */
+enum { TRIES = 10 };
+
+/* Main computes, or polls, on the core of who dozes. How long that one naps at last; -1: it never dozed. */
+static int64_t naps_ns(bool polls)
 {
     cpu_set_t before;
     struct sleeper s;
@@ -146,14 +150,20 @@ static void leaves_the_core(bool polls)
     while (orr_ticks() < until)
         if (polls) sched_yield();
     end(&s);
-    int64_t nap_ns = s.doze.nap_ns;
     pthread_setaffinity_np(pthread_self(), sizeof before, &before);
-    ok(dozes && nap_ns >= 4000000, "where another %s it naps, %.0f ms at last", polls ? "polls" : "computes",
+    return dozes ? (int64_t)s.doze.nap_ns : -1;
+}
+
+static void leaves_the_core(bool polls)
+{
+    int64_t nap_ns = 0;
+    for (int i = 0; i < TRIES && nap_ns < 4000000; i++) nap_ns = naps_ns(polls);
+    ok(nap_ns >= 4000000, "where another %s it naps, %.0f ms at last", polls ? "polls" : "computes",
        (double)nap_ns / 1e6);
 }
 
 /* Main looks in now and then: two switches each, which who polls for a message would have to wait for. */
-static void leaves_it_to_pollers(void)
+static bool leaves_it_to_pollers(void)
 {
     cpu_set_t before;
     struct sleeper s;
@@ -168,7 +178,14 @@ static void leaves_it_to_pollers(void)
     end(&s);
     atomic_store(&pollers, 0);
     pthread_setaffinity_np(pthread_self(), sizeof before, &before);
-    ok(dozes && leaves && s.doze.nap_ns > 0, "beside one that polls it naps as soon as another had the core");
+    return dozes && leaves && s.doze.nap_ns > 0;
+}
+
+static void leaves_it_soon(void)
+{
+    bool left = false;
+    for (int i = 0; i < TRIES && !left; i++) left = leaves_it_to_pollers();
+    ok(left, "beside one that polls it naps as soon as another had the core");
 }
 
 /* ---- at a bell ---- */
@@ -207,7 +224,7 @@ int main(void)
     one_at_a_time();
     leaves_the_core(false);
     leaves_the_core(true);
-    leaves_it_to_pollers();
+    leaves_it_soon();
     ring_is_seen();
     return done_testing();
 }
