@@ -206,6 +206,8 @@ static void tell_acquired(const struct orr_data *h, const void *who, uint8_t gro
 struct blocked_acquire {
     struct orr_access own;
     struct orr_event granted;
+    struct orr_data *acquires; /* for the program, which called at `at`; or NULL */
+    const void *at;
     struct orr_acquiring waiting;
 };
 
@@ -214,6 +216,8 @@ static void callback_granted(struct orr_waiter *w);
 static void wake_blocked(struct orr_waiter *w)
 {
     struct blocked_acquire *b = (struct blocked_acquire *)((char *)w - offsetof(struct blocked_acquire, own));
+    /* At once: it is not in the queue any more, and may run late. */
+    if (b->acquires) orr_store_relaxed(&b->acquires->acquired_at, b->at);
     orr_event_set(&b->granted);
 }
 
@@ -269,6 +273,8 @@ static inline int acquire_blocking(struct orr_data *h, uint8_t group, uint8_t fl
 {
     struct blocked_acquire b; /* `waiting` is for those that do */
     b.own = (struct orr_access){ .waiter = { .granted = wake_blocked }, .group = group, .flags = flags };
+    b.acquires = tells && group != ORR_GROUP_COMMUTE ? h : NULL; /* commuting ones wait for their turn yet */
+    b.at = at;
     orr_event_init(&b.granted);
     int r = orr_data_join(h, &b.own);
     if (r < 0) return r;
