@@ -117,6 +117,7 @@ INPROC_MPI_TESTS += tests/mpi/lending_mpi
 INPROC_MPI_TESTS += tests/mpi/seen_mpi
 INPROC_MPI_TESTS += tests/mpi/seen_kept
 INPROC_MPI_TESTS += tests/mpi/seen_lent
+INPROC_MPI_TESTS += tests/mpi/away_late
 INPROC_MPI_TESTS += tests/mpi/lending_hostile
 INPROC_MPI_TESTS += tests/mpi/lending_busy
 INPROC_MPI_TESTS += tests/mpi/versions
@@ -352,7 +353,7 @@ tests/tools/plan_files.tap: tools/orrery_plan
 UNIT_TESTS += tests/core/perfmodel_fit
 UNIT_TESTS += tests/core/perfmodel_store
 UNIT_TESTS += tests/core/task_parts tests/core/worker_parts
-UNIT_TESTS += tests/core/guests tests/core/doze
+UNIT_TESTS += tests/core/guests tests/core/doze tests/core/wanted
 
 # make check-valgrind. Each makes the runtime start, work and stop; none depends on time. make check runs one of them.
 VALGRIND_TESTS += tests/core/init tests/core/limits tests/core/misc tests/core/codelet tests/core/task_submit

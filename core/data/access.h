@@ -50,6 +50,8 @@ struct orr_access_queue {
     ORR_SPIN(queue)
     lock;                      /* protects the queue and, in the struct that embeds it, the handle's coherency
                                 * state; never held across a plug-in call */
+    _Atomic uint32_t wanted;   /* uses by the program itself, from before it asks until it has released them
+                                * (acquire.c) [any] */
     _Alignas(8) uint8_t group; /* enum orr_group of those who hold now. Not in the lock's word: compilers read
                                 * neighbours together, and the lock is not to be read plainly */
     bool commute_busy;         /* one of the commuting group is at work */

@@ -118,11 +118,18 @@ static uint32_t use_of(const struct orr_access *a)
                                            : ORR_USE_WRITES;
 }
 
+static int use_and_join(struct orr_data *h, struct orr_access *a, uint32_t use, orr_partition_join_fn how)
+{
+    if (orr_likely(!orr_load_relaxed(&h->away))) return join(h, a, how);
+    int r = orr_data_use_slow(h, use | ORR_USE_JOINS);
+    if (!r) r = join(h, a, how);
+    orr_data_joined();
+    return r;
+}
+
 int orr_data_join(struct orr_data *h, struct orr_access *a)
 {
-    int r = orr_data_use(h, use_of(a));
-    if (orr_unlikely(r)) return r;
-    return join(h, a, join_locked);
+    return use_and_join(h, a, use_of(a), join_locked);
 }
 
 static bool join_exempt(struct orr_data *h, struct orr_access *a, orr_partition_join_fn how)
@@ -201,24 +208,29 @@ static void tell_acquired(const struct orr_data *h, const void *who, uint8_t gro
     ORR_EVENT(DATA_JOINED, h, (uintptr_t)who, group, 1);
 }
 
+/* The program is about to use h: said before the layer above hears of it, or that could see the use and yet
+ * take h for one that nobody holds. Until it has released it, or did not get it. */
+static void want(struct orr_data *h)
+{
+    orr_add_seq(&h->queue.wanted, 1u);
+}
+
+static void want_no_more(struct orr_data *h)
+{
+    orr_sub_seq(&h->queue.wanted, 1u);
+}
+
 /* ---- blocking ---- */
 
 struct blocked_acquire {
     struct orr_access own;
     struct orr_event granted;
-    struct orr_data *acquires; /* for the program, which called at `at`; or NULL */
-    const void *at;
     struct orr_acquiring waiting;
 };
 
-static void callback_granted(struct orr_waiter *w);
-
 static void wake_blocked(struct orr_waiter *w)
 {
-    struct blocked_acquire *b = (struct blocked_acquire *)((char *)w - offsetof(struct blocked_acquire, own));
-    /* At once: it is not in the queue any more, and may run late. */
-    if (b->acquires) orr_store_relaxed(&b->acquires->acquired_at, b->at);
-    orr_event_set(&b->granted);
+    orr_event_set(&((struct blocked_acquire *)((char *)w - offsetof(struct blocked_acquire, own)))->granted);
 }
 
 /* For the deadlock detector; who is granted at once is never there. */
@@ -273,10 +285,10 @@ static inline int acquire_blocking(struct orr_data *h, uint8_t group, uint8_t fl
 {
     struct blocked_acquire b; /* `waiting` is for those that do */
     b.own = (struct orr_access){ .waiter = { .granted = wake_blocked }, .group = group, .flags = flags };
-    b.acquires = tells && group != ORR_GROUP_COMMUTE ? h : NULL; /* commuting ones wait for their turn yet */
-    b.at = at;
     orr_event_init(&b.granted);
+    if (tells) want(h);
     int r = orr_data_join(h, &b.own);
+    if (r < 0 && tells) want_no_more(h);
     if (r < 0) return r;
     if (tells) tell_acquired(h, &b, group);
     if (!r) wait_blocked(&b, h, at);
@@ -288,16 +300,6 @@ static inline int acquire_blocking(struct orr_data *h, uint8_t group, uint8_t fl
 int orr_data_acquire_blocking(struct orr_data *h, struct orr_access *a)
 {
     return acquire_blocking(h, a->group, a->flags, NULL, false);
-}
-
-bool orr_data_is_wanted(struct orr_data *h)
-{
-    orr_spin_lock(&h->queue.lock);
-    bool is = orr_data_is_acquired(h);
-    for (const struct orr_waiter *w = h->queue.head ? &h->queue.head->waiter : NULL; w && !is; w = w->next)
-        is = w->granted == wake_blocked || w->granted == callback_granted;
-    orr_spin_unlock(&h->queue.lock);
-    return is;
 }
 
 unsigned orr_acquirers_count(void)
@@ -379,6 +381,7 @@ static void undo_acquire(struct orr_data *h)
     orr_store_relaxed(&h->acquired_at, NULL);
     if (h->queue.group == ORR_GROUP_COMMUTE) next = orr_access_commute_exit_locked(&h->queue);
     orr_spin_unlock(&h->queue.lock);
+    want_no_more(h);
     let_in(next);
     orr_data_leave(h, NULL);
 }
@@ -490,10 +493,12 @@ static int acquire_try(struct orr_data *h, int node, int mode, const void *at)
     int r = check_acquire(h, mode, node, "starpu_data_acquire_try");
     if (r) return r;
     struct orr_access a = { .group = orr_access_group(mode) };
-    r = orr_data_use(h, use_of(&a) | ORR_USE_TRIES);
-    if (!r) r = join(h, &a, join_if_free_locked);
+    want(h);
+    r = use_and_join(h, &a, use_of(&a) | ORR_USE_TRIES, join_if_free_locked);
+    bool shown = r >= 0 && node >= 0 && mode != STARPU_R && orr_unlikely(orr_shown_ask(h));
+    if (r < 0 || shown) want_no_more(h);
     if (r < 0) return r;
-    if (node >= 0 && mode != STARPU_R && orr_unlikely(orr_shown_ask(h))) { /* others read in its memory */
+    if (shown) { /* others read in its memory */
         orr_data_leave(h, &a);
         return -EAGAIN;
     }
@@ -619,8 +624,11 @@ static int acquire_cb(struct orr_data *h, int node, int mode, void (*callback)(v
     }
     struct callback_acquire *c = orr_block_calloc(sizeof *c);
     if (!c) return -ENOMEM;
-    if (exempt) r = orr_data_use(h, mode & STARPU_W || mode & ~STARPU_RW ? ORR_USE_WRITES : ORR_USE_READS);
+    want(h);
+    uint32_t use = mode & STARPU_W || mode & ~STARPU_RW ? ORR_USE_WRITES : ORR_USE_READS;
+    if (exempt) r = orr_data_use(h, use | ORR_USE_JOINS);
     if (r) {
+        want_no_more(h);
         orr_block_free(c, sizeof *c);
         return r;
     }
@@ -633,6 +641,8 @@ static int acquire_cb(struct orr_data *h, int node, int mode, void (*callback)(v
     c->arg = arg;
     c->at = at;
     r = exempt ? (int)orr_data_join_exempt(h, &c->access) : orr_data_join(h, &c->access);
+    if (exempt) orr_data_joined();
+    if (r < 0) want_no_more(h);
     if (r > 0 && lacks_value(c)) r = fetch_failed(h, -ENODATA, "starpu_data_acquire_cb", orr_error);
     if (r < 0) orr_block_free(c, sizeof *c);
     if (r >= 0 && !exempt) tell_acquired(h, c, group); /* they may be gone: their addresses are told */
@@ -681,7 +691,7 @@ int starpu_data_acquire_on_node_cb_sequential_consistency_quick(starpu_data_hand
 
 /* ---- releasing ---- */
 
-/* Whether somebody holds h, and in which group; says so if not. */
+/* Whether the program holds h, and in which group; says so if not. */
 static bool check_held(struct orr_data *h, const char *fn, uint8_t *group_out)
 {
     if (!orr_data_valid(h)) {
@@ -690,7 +700,7 @@ static bool check_held(struct orr_data *h, const char *fn, uint8_t *group_out)
     }
     orr_spin_lock(&h->queue.lock);
     *group_out = h->queue.group;
-    bool held = h->queue.active > 0;
+    bool held = h->queue.active > 0 && orr_data_is_wanted(h);
     orr_spin_unlock(&h->queue.lock);
     if (!held) orr_error("%s%s: the data is not acquired", fn, where());
     return held;

@@ -129,12 +129,12 @@ _Static_assert(offsetof(struct orr_data, initialized) == offsetof(struct orr_dat
 
 enum { ORR_DATA_MAGIC = 0x0dda7a11 };
 
-/* By the program, for itself; of several readers, until one has released it. The second: or it waits to. */
-static inline bool orr_data_is_acquired(const struct orr_data *h)
+/* Whether the program has it for itself, or is about to: what it does next is seen by whoever is told of that
+ * (orr_data_hooks.use). */
+static inline bool orr_data_is_wanted(const struct orr_data *h)
 {
-    return orr_load_relaxed(&h->acquired_at) != NULL;
+    return orr_load_seq(&h->queue.wanted) > 0;
 }
-ORR_EXPORT bool orr_data_is_wanted(struct orr_data *h);
 
 static inline bool orr_data_valid(const struct orr_data *h)
 {
@@ -165,7 +165,8 @@ enum orr_use {
     ORR_USE_WRITES = 2,
     ORR_USE_EMPTIES = 4,
     ORR_USE_ENDS = 8,
-    ORR_USE_TRIES = 16
+    ORR_USE_TRIES = 16,
+    ORR_USE_JOINS = 32 /* it joins h's queue next, and then calls orr_data_joined, as it does on an error */
 };
 
 /* What the layers above lend to this one; set once at start-up by core/task. */
@@ -191,8 +192,11 @@ struct orr_data_hooks {
     void (*forget)(struct orr_data *h); /* it ends */
     void (*leaves)(struct orr_data *h); /* it will: starpu_data_unregister_submit, a plan is cleaned */
     /* Brings in what the program is about to use: h->away. 0, -EAGAIN (ORR_USE_TRIES), or -EDEADLK (said);
-     * set by liborrery-mpi. */
+     * set by liborrery-mpi. With ORR_USE_JOINS nothing is decided about data meanwhile, or what is changed
+     * would be taken for told though it is not in the queue yet: for several data where it must, the uses are
+     * to be told once more (orr_acting.joins_anew). */
     int (*use)(struct orr_data *h, uint32_t how);
+    void (*joined)(void);
     /* Tasks that the calling thread inserted are submitted now, if they were put off; the same. */
     void (*settle)(void);
 };
@@ -201,6 +205,8 @@ extern ORR_EXPORT struct orr_data_hooks orr_data_hooks;
 /* What the layers above keep for a thread that uses data for them, and ask of one. */
 struct orr_acting {
     uint64_t depth;      /* [own] not 0: orr_data_hooks.use has nothing to do */
+    void *joins;         /* [own] what of the layer above waits for orr_data_joined; NULL: nothing */
+    uint64_t joins_anew; /* [own] not 0: it did not wait between two uses */
     uint64_t looks;      /* [own] how often it acquired data, or waited for tasks of others than its own */
     uint64_t copies_for; /* [own] 1 + the node of a device for which an interface's method copies; 0: none */
     void *frees;        /* [own] of kept buffers, the one whose free_data_on_node is called (alloc_cache.c) */
@@ -216,6 +222,12 @@ int orr_data_use_slow(struct orr_data *h, uint32_t how);
 static inline int orr_data_use(struct orr_data *h, uint32_t how)
 {
     return orr_likely(!orr_load_relaxed(&h->away)) ? 0 : orr_data_use_slow(h, how);
+}
+/* After uses with ORR_USE_JOINS. Of the layer above, which itself joins on the way: nothing. */
+static inline void orr_data_joined(void)
+{
+    const struct orr_acting *own = orr_acting(orr_self());
+    if (own->joins && !own->depth) orr_data_hooks.joined();
 }
 
 /* Joins, the lock taken here, after switching the plans that h is part of (partition.h): the way in for every

@@ -62,9 +62,26 @@ static int check_buffer(struct orr_task *t, struct orr_data *h, int mode, unsign
 static int use_away(struct orr_task *t, struct orr_data *h, int mode)
 {
     if (t->flags & ORR_TF_INTERNAL || mode & STARPU_SCRATCH) return 0;
-    return orr_data_use_slow(h, (mode & (STARPU_RW | STARPU_REDUX | STARPU_MPI_REDUX)) == STARPU_R
-                                    ? ORR_USE_READS
-                                    : ORR_USE_WRITES);
+    bool reads = (mode & (STARPU_RW | STARPU_REDUX | STARPU_MPI_REDUX)) == STARPU_R;
+    int r = orr_data_use_slow(h, (reads ? ORR_USE_READS : ORR_USE_WRITES) | ORR_USE_JOINS);
+    if (orr_acting(orr_self())->joins) t->flags |= ORR_TF_JOINS;
+    return r;
+}
+
+/* All its uses are told without a decision of the layer above between the first of them and joining. */
+static int use_together(struct orr_task *t)
+{
+    struct orr_acting *own = orr_acting(orr_self());
+    int r = 0;
+    while (own->joins_anew && !r) {
+        own->joins_anew = 0;
+        for (unsigned i = 0; i < t->naccesses && !r; i++) {
+            const struct orr_access *a = &orr_task_accesses(t)[i];
+            struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, a->index);
+            if (orr_load_relaxed(&h->away)) r = use_away(t, h, a->mode);
+        }
+    }
+    return r;
 }
 
 static int no_mode(struct orr_task *t, unsigned i, int mode)
@@ -506,6 +523,7 @@ static void commit(struct orr_task *t, struct orr_partition_use *u)
         orr_store_relaxed(&t->pending, 1 + early);
     int granted = early ? join_accesses(t, early, shared, u) : 0;
     if (orr_unlikely(u && !early)) orr_partition_unlock(u);
+    if (orr_unlikely(t->flags & ORR_TF_JOINS)) orr_data_joined();
     if (orr_likely(granted == early && !shared)) {
         if (!early) orr_store_relaxed(&t->pending, 0);
         orr_task_now_ready(t);
@@ -533,6 +551,7 @@ static inline int prepare(struct starpu_task *pub, uint32_t flags, struct orr_pa
     if (orr_unlikely(orr_task_hooks.throttle != NULL) && !(flags & ORR_TF_INTERNAL))
         orr_task_hooks.throttle();
     int r = reserve(t, flags);
+    if (orr_unlikely(r == 0 && t->flags & ORR_TF_JOINS)) r = use_together(t);
     if (orr_unlikely(r != 0)) return r;
     bool planned = t->flags & ORR_TF_PLANNED;
     if (orr_unlikely(flags & ORR_TF_NO_QUEUE)) orr_edges_forget(t);
@@ -545,7 +564,10 @@ int orr_task_submit(struct starpu_task *pub, uint32_t flags)
 {
     struct orr_partition_use u;
     int r = prepare(pub, flags, &u);
-    if (orr_unlikely(r != 0)) return r;
+    if (orr_unlikely(r != 0)) {
+        orr_data_joined();
+        return r;
+    }
     struct orr_task *t = orr_task_of(pub);
     bool planned = t->flags & ORR_TF_PLANNED; /* t may be gone after the commit */
     commit(t, orr_unlikely(planned) ? &u : NULL);
@@ -556,7 +578,10 @@ int orr_task_submit(struct starpu_task *pub, uint32_t flags)
 int orr_task_prepare(struct starpu_task *pub, uint32_t flags, struct orr_partition_use *u)
 {
     *u = (struct orr_partition_use){ 0 };
-    return prepare(pub, flags, u);
+    int r = prepare(pub, flags, u);
+    orr_data_joined(); /* it joins who knows when */
+    if (!r) orr_task_of(pub)->flags &= ~(uint32_t)ORR_TF_JOINS;
+    return r;
 }
 
 void orr_task_commit(struct orr_task *t, struct orr_partition_use *u)

@@ -184,7 +184,8 @@ enum orr_task_flag {
     ORR_TF_TRIED = 1 << 26,     /* it could not run on some worker: rare->tried (core/worker/elsewhere.h) */
     ORR_TF_POPPED = 1 << 27,    /* prologue_callback_pop was called: once, though it may be taken again */
     ORR_TF_SORTED = 1 << 28,    /* at submission: from a model, its accesses are in order (model.h) */
-    ORR_TF_VIEWS = 1 << 29      /* it reads some of its data by views (core/data/view.h): rare->views */
+    ORR_TF_VIEWS = 1 << 29,     /* it reads some of its data by views (core/data/view.h): rare->views */
+    ORR_TF_JOINS = 1 << 30      /* the layer above waits until it has joined: orr_data_joined is due */
 };
 
 struct orr_task {

@@ -1278,6 +1278,13 @@ static int refuse(const struct orr_data *h, uint32_t how)
     return -EDEADLK;
 }
 
+static void joined(void)
+{
+    struct orr_acting *own = orr_acting(orr_self());
+    end_look(own->joins);
+    own->joins = NULL;
+}
+
 /* Any thread of the program, and callbacks: as soon as nothing of h is left to be done. False: it would have
  * to wait for other ranks, and must not. */
 static bool look_when_settled(struct orr_away *a, struct orr_data *h, uint32_t how)
@@ -1293,6 +1300,21 @@ static bool look_when_settled(struct orr_away *a, struct orr_data *h, uint32_t h
         if (nothing_of(h)) return true;
         end_look(a); /* the thread that inserts was faster */
     }
+}
+
+/* The same where the thread joins next: it looks until it has, so that what it changes is not told ahead of
+ * that. It never waits while it looks: what it told before is to be told again then. */
+static bool look_until_joined(struct orr_away *a, struct orr_data *h, uint32_t how)
+{
+    struct orr_acting *own = orr_acting(orr_self());
+    if (own->joins == a && nothing_of(h)) return true;
+    if (own->joins) {
+        own->joins_anew = 1;
+        joined();
+    }
+    if (!look_when_settled(a, h, how)) return false;
+    own->joins = a;
+    return true;
 }
 
 /* Whether what happens to whole happens to h. */
@@ -1337,9 +1359,10 @@ static int use_all(const struct orr_relatives *all, struct orr_data *h, uint32_t
     struct orr_value *v = all->count ? orr_owned_of(all->list[0])->value : NULL;
     if (!v || !orr_load_relaxed(&v->moves.on)) return 0;
     struct orr_away *a = v->away;
-    if (!look_when_settled(a, h, how)) return refuse(h, how);
+    bool joins = how & ORR_USE_JOINS && !(how & ORR_USE_ENDS);
+    if (!(joins ? look_until_joined : look_when_settled)(a, h, how)) return refuse(h, how);
     for (int i = 0; i < all->count; i++) use_one(a, all->list[i], how_for(all->list[i], h, how));
-    end_look(a);
+    if (!joins) end_look(a);
     for (int i = 0; i < all->count; i++) end_one(a, all->list[i], how_for(all->list[i], h, how));
     return 0;
 }
@@ -1385,6 +1408,7 @@ static void settle_own(void)
 static void install_hooks(void)
 {
     orr_data_hooks.use = use;
+    orr_data_hooks.joined = joined;
     orr_data_hooks.settle = settle_own;
 }
 
