@@ -19,9 +19,10 @@
  * acquired is told.
  *
  * A thread that called the runtime and is outside now computes, as a rule: nothing is said of that, but once
- * if it lasts 15 s while another thread waits. Tasks that go round between workers and queues without one
- * ending are told after 10 s. Neither ends the program. Tasks are found by looking through the blocks they
- * are allocated from: running normally costs nothing. */
+ * if it lasts 15 s while another thread waits; with other ranks, whose turn it may be, only if tasks or
+ * messages here wait for data that the program has acquired, after 10 s. Tasks that go round between workers
+ * and queues without one ending are told after 10 s. Neither ends the program. Tasks are found by looking
+ * through the blocks they are allocated from: running normally costs nothing. */
 #include "core/run/deadlock.h"
 
 #include <stdio.h>
@@ -59,6 +60,7 @@ enum {
     LOOKS_WHEN_UNSURE = 50,
     LOOKS_BETWEEN = 10, /* after a warning */
     LOOKS_UNTIL_WORRIED = 150,
+    LOOKS_UNTIL_HELD = 100,
     LOOKS_GOING_ROUND = 100,
     LOOKS_BETWEEN_ACQUIRERS = 5, /* at threads that wait for data */
     ACQUIRERS_SHOWN = 16,
@@ -619,12 +621,11 @@ static void say_acquirer(const struct orr_acquirer *a, const char *holder)
     say("  %s has waited %.1f s for data %s%s, %s", thread, a->seconds, a->label, at, holder);
 }
 
-/* Which the program has acquired, and not released since. */
-static void say_held(const struct orr_acquirer *a, char *text, size_t bytes)
+void orr_deadlock_program_holds(const void *at, char *text, size_t bytes)
 {
     char place[320];
     snprintf(text, bytes, "which " ORR_SAY_PROGRAM_HOLDS ", at %s",
-             orr_code_name(a->held_at, true, place, sizeof place));
+             orr_code_name(at, true, place, sizeof place));
 }
 
 /* Without a look at the data, which may end meanwhile. */
@@ -637,7 +638,7 @@ static void holder_by_name(struct waiting *all, const struct orr_acquirer *a, ch
         describe(name, sizeof name, has);
         snprintf(text, bytes, "which task %s has", name);
     } else if (a->held_at) {
-        say_held(a, text, bytes);
+        orr_deadlock_program_holds(a->held_at, text, bytes);
     } else if (outside && outside->holder(outside, a->handle, name, sizeof name)) {
         snprintf(text, bytes, "which %s", name);
     } else {
@@ -882,6 +883,50 @@ static void worry(void)
     explain_all(false);
 }
 
+/* Tasks that wait for data that the program has acquired. */
+struct held {
+    struct {
+        char task[300], data[96];
+        const void *at;
+    } shown[TASKS_SHOWN];
+    unsigned count;
+};
+
+/* Locks are held: what is to be said is copied. */
+static void collect_held(struct orr_data *h, struct orr_access *a, void *arg)
+{
+    struct held *all = arg;
+    const void *at = orr_data_is_wanted(h) ? orr_load_relaxed(&h->acquired_at) : NULL;
+    struct orr_task *t = at ? orr_access_task(a) : NULL;
+    unsigned n = t ? all->count++ : 0;
+    if (!t || n >= TASKS_SHOWN) return;
+    all->shown[n].at = at;
+    describe(all->shown[n].task, sizeof all->shown[n].task, t);
+    orr_data_label(h, all->shown[n].data, sizeof all->shown[n].data);
+}
+
+/* The same with other ranks: this one's thread may wait for what they do. What waits for the program here is
+ * told. */
+static void worry_of_held(void)
+{
+    const struct orr_deadlock_outside *outside = orr_load_acquire(&watch.outside);
+    struct held *all = outside && orr_load_acquire(&watch.announced) == 0 ? orr_calloc(1, sizeof *all) : NULL;
+    if (!all) return;
+    orr_data_visit_waiting(collect_held, all);
+    say = orr_warn;
+    if (all->count || outside->held(outside, false))
+        say("deadlock? A thread waits, nothing has moved here for 10 s, and the program has acquired data "
+            "that others wait for; if it is right to wait, call orrery_outside_begin meanwhile");
+    for (unsigned i = 0; i < all->count && i < TASKS_SHOWN; i++) {
+        char holder[512];
+        orr_deadlock_program_holds(all->shown[i].at, holder, sizeof holder);
+        say(ORR_SAY_FOR_DATA, all->shown[i].task, all->shown[i].data, holder);
+    }
+    if (all->count > TASKS_SHOWN) say("  ... and %u more tasks", all->count - TASKS_SHOWN);
+    outside->held(outside, true);
+    orr_free(all);
+}
+
 /* Threads have waited for data for long, while others act, whose tasks cannot be looked at: tells of those
  * that the program has acquired. */
 static void look_at_acquirers(void)
@@ -894,7 +939,7 @@ static void look_at_acquirers(void)
         if (!a[i].held_at) continue;
         say("deadlock? A thread waits for data that others act with, or have forgotten; "
             "if it is right to wait, call orrery_outside_begin meanwhile");
-        say_held(&a[i], holder, sizeof holder);
+        orr_deadlock_program_holds(a[i].held_at, holder, sizeof holder);
         say_acquirer(&a[i], holder);
         orr_acquirers_told(&a[i]);
     }
@@ -960,6 +1005,7 @@ static void watch_once(struct watching *s)
     if (!s->still) s->said = s->unsure = s->warned = false;
     if (all_rest(s) && s->still >= looks_until_sure() && !s->said) consider(s);
     if (s->outside == LOOKS_UNTIL_WORRIED) worry();
+    if (s->outside == LOOKS_UNTIL_HELD) worry_of_held();
     if (s->awake == LOOKS_GOING_ROUND) look_for_circulation();
     bool acquiring = orr_acquirers_count() > 0 && orr_load_acquire(&watch.announced) == 0;
     s->acquiring = acquiring ? s->acquiring + 1 : 0;

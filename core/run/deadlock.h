@@ -37,6 +37,8 @@ struct orr_deadlock_outside {
     bool (*holder)(const struct orr_deadlock_outside *self, struct orr_data *h, char *text, size_t bytes);
     /* The same, as a node of the graph is called ("receive of ..."). */
     bool (*node)(const struct orr_deadlock_outside *self, struct orr_data *h, char *text, size_t bytes);
+    /* How many things from outside wait for data that the program has acquired; print: warns of each. */
+    unsigned (*held)(const struct orr_deadlock_outside *self, bool print);
 };
 /* The latest counts, borrowed until it is over, and beyond by a look that has begun. Any thread. */
 ORR_EXPORT void orr_deadlock_outside(const struct orr_deadlock_outside *outside);
@@ -47,6 +49,8 @@ ORR_EXPORT bool orr_deadlock_still(void);
  * "which ... has". The watching thread. */
 struct orr_data;
 ORR_EXPORT void orr_deadlock_holder(struct orr_data *h, char *text, size_t bytes);
+/* The same of data that the program acquired at `at`, in its code. Any thread. */
+ORR_EXPORT void orr_deadlock_program_holds(const void *at, char *text, size_t bytes);
 /* Adds the tasks that wait here, and for what; names of nodes begin with prefix. The watching thread. */
 ORR_EXPORT void orr_deadlock_graph(struct orr_waits *w, const char *prefix);
 /* Adds that the node waits for who has h. The watching thread. */

@@ -329,6 +329,15 @@ static bool holder(const struct orr_deadlock_outside *self, struct orr_data *h, 
     return true;
 }
 
+static unsigned held(const struct orr_deadlock_outside *self, bool print)
+{
+    struct orr_stuck *s = of_outside(self);
+    pthread_mutex_lock(&s->running);
+    unsigned n = s->active ? s->story->held(s->cluster, print) : 0;
+    pthread_mutex_unlock(&s->running);
+    return n;
+}
+
 static void end(const struct orr_deadlock_outside *self)
 {
     orr_guard_end(of_outside(self)->guard);
@@ -337,7 +346,7 @@ static void end(const struct orr_deadlock_outside *self)
 void orr_stuck_init(struct orr_stuck *s, struct orr_cluster *cl, struct orr_controls *controls,
                     struct orr_guard *guard)
 {
-    s->outside = (struct orr_deadlock_outside){ movement, verdict, end, holder, node };
+    s->outside = (struct orr_deadlock_outside){ movement, verdict, end, holder, node, held };
     s->cluster = cl;
     s->controls = controls;
     s->guard = guard;

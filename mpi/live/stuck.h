@@ -28,6 +28,8 @@ struct orr_stuck_story {
     void (*early)(const struct orr_match_node *n, const struct orr_wire_header *h, void *arg);
     /* Prints those that wait for their data. certain: nobody moves, and who has it is told. */
     void (*waiting)(const struct orr_cluster *cl, bool certain);
+    /* Of these, how many wait for the program to release it; print: warns of each. */
+    unsigned (*held)(const struct orr_cluster *cl, bool print);
     /* Whether r holds h's data now, waiting for its other end; text: which. */
     bool (*holds)(const struct orr_request *r, const struct orr_data *h, char *text, size_t bytes);
     /* Adds messages that wait for their other ends or their data, under the names that all ranks give them.

@@ -674,6 +674,7 @@ struct waiting_message {
     int peer, transport_peer;
     bool sends;
     char place[48];
+    const void *held_at; /* where the program acquired the data; NULL: it has not, or perhaps not */
 };
 
 struct waiting_messages {
@@ -699,9 +700,35 @@ static void collect_waiting(struct orr_data *h, struct orr_access *a, void *arg)
                                     .peer = m->peer,
                                     .transport_peer = m->request.node.peer,
                                     .sends = m->mode == STARPU_R };
+    if (orr_data_is_wanted(h)) to->held_at = orr_load_relaxed(&h->acquired_at);
     char name[sizeof to->name - sizeof ", data "];
     if (orr_data_name(h, name, sizeof name)) snprintf(to->name, sizeof to->name, ", data %s", name);
     place_of(to->place, sizeof to->place, m->request.position, m->request.hash);
+}
+
+/* holder: "which ... has", or nothing. */
+static void say_waiting(void (*say)(const char *fmt, ...), const struct waiting_message *m,
+                        const char *holder)
+{
+    say("  a %s of tag %lld %s rank %d (%zu bytes%s%s) waits for its data%s%s", m->sends ? "send" : "receive",
+        (long long)m->tag, m->sends ? "to" : "from", m->peer, m->bytes, m->name, m->place,
+        *holder ? ", " : "", holder);
+}
+
+/* Others act: the data is not looked at once the locks are let go. */
+static unsigned describe_held(const struct orr_cluster *cl, bool print)
+{
+    struct waiting_messages w = { .cluster = cl };
+    unsigned n = 0;
+    orr_data_visit_waiting(collect_waiting, &w);
+    for (unsigned i = 0; i < w.count; i++) {
+        char holder[512];
+        if (!w.message[i].held_at) continue;
+        n++;
+        orr_deadlock_program_holds(w.message[i].held_at, holder, sizeof holder);
+        if (print) say_waiting(orr_warn, &w.message[i], holder);
+    }
+    return n;
 }
 
 static void describe_waiting(const struct orr_cluster *cl, bool certain)
@@ -709,12 +736,9 @@ static void describe_waiting(const struct orr_cluster *cl, bool certain)
     struct waiting_messages w = { .cluster = cl };
     orr_data_visit_waiting(collect_waiting, &w);
     for (unsigned i = 0; i < w.count; i++) {
-        const struct waiting_message *m = &w.message[i];
         char holder[512] = "";
-        if (certain) orr_deadlock_holder(m->handle, holder, sizeof holder);
-        orr_error("  a %s of tag %lld %s rank %d (%zu bytes%s%s) waits for its data%s%s",
-                  m->sends ? "send" : "receive", (long long)m->tag, m->sends ? "to" : "from", m->peer,
-                  m->bytes, m->name, m->place, *holder ? ", " : "", holder);
+        if (certain) orr_deadlock_holder(w.message[i].handle, holder, sizeof holder);
+        say_waiting(orr_error, &w.message[i], holder);
     }
     if (w.more) orr_error("  ... and %u more messages wait for their data", w.more);
 }
@@ -782,5 +806,6 @@ void orr_message_describe_early(const struct orr_match_node *n, const struct orr
                   bytes, (long long)n->tag, n->peer);
 }
 
-const struct orr_stuck_story orr_message_story = { orr_message_describe, orr_message_describe_early,
-                                                   describe_waiting, holds, draw_waiting };
+const struct orr_stuck_story orr_message_story = {
+    orr_message_describe, orr_message_describe_early, describe_waiting, describe_held, holds, draw_waiting
+};

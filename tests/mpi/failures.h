@@ -646,6 +646,47 @@ static void task_behind_receive(void)
     starpu_data_unregister(h);
 }
 
+static atomic_int holds;
+
+static void *hold_for_13_s(void *arg)
+{
+    if (starpu_data_acquire(handles[0], STARPU_RW)) _exit(9);
+    holds = 1;
+    nap_ms(13000);
+    values[0] += 100;
+    starpu_data_release(handles[0]);
+    return arg;
+}
+
+/* Rank 0 holds what a task of rank 1 reads, and one of its own; its main thread waits for that, or outside of
+ * the runtime. */
+static void held_for_13_s(bool main_waits)
+{
+    pthread_t thread;
+    open_data();
+    if (my_rank == 0) {
+        if (pthread_create(&thread, NULL, hold_for_13_s, NULL)) _exit(9);
+        while (!holds) usleep(1000);
+    }
+    insert(&add_cl, 1, 0);
+    insert(&other_cl, 3, 0);
+    if (my_rank == 0 && !main_waits) pthread_join(thread, NULL);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    if (my_rank == 0 && main_waits) pthread_join(thread, NULL);
+    close_data();
+    if (my_rank == 0 && values[3] == 104) fprintf(stderr, "RIGHT\n");
+    if (my_rank == 1 && values[1] == 102) fprintf(stderr, "RIGHT\n");
+}
+
+static void held_and_waited_for(void)
+{
+    held_for_13_s(true);
+}
+static void held_for_long(void)
+{
+    held_for_13_s(false);
+}
+
 static void insert_ordered(struct starpu_codelet *cl, int to, int from, unsigned order)
 {
     if (starpu_mpi_task_insert(MPI_COMM_WORLD, cl, STARPU_RW, handles[to], STARPU_R, handles[from],
@@ -715,6 +756,8 @@ static const struct {
     { "own_type", own_type },
     { "unsent", unsent },
     { "task_behind_receive", task_behind_receive },
+    { "held_and_waited_for", held_and_waited_for },
+    { "held_for_long", held_for_long },
     { "orders_crossed", orders_crossed },
     { "order_missing", order_missing },
 };
@@ -1009,6 +1052,17 @@ UNUSED static void living(void)
     said(count("CANCELLED") == RANKS && count("AFTERWARDS -5") == RANKS && got.status == 0,
          "messages end with it, and starpu_mpi_shutdown returns -EIO after it");
     said(count("REFUSED") == RANKS, "calls in between are refused, and none of them reaches MPI");
+    run("held_and_waited_for", NULL, NULL, NULL);
+    said(got.status == 0 && count("RIGHT") == 2 && count("warning: deadlock? A thread waits") == 1,
+         "a thread of rank 0 holds for 13 s what its main thread waits for: a warning after 10 s");
+    said(lines_with("rank 0]",
+                    "a send of tag 10 to rank 1 (4 bytes) waits for its data, which the program") == 1 &&
+             lines_with("rank 0]", "task other") == 1 &&
+             lines_with("starpu_data_acquire without starpu_data_release", "rank 0]") == 2,
+         "with the message and the task that wait for it, and who has it");
+    run("held_for_long", NULL, NULL, NULL);
+    said(got.status == 0 && count("RIGHT") == 2 && !has("deadlock"),
+         "the same while no thread of the rank waits for it: nothing is said");
 }
 
 static int names_difference(void)
