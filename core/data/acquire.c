@@ -104,6 +104,21 @@ static int join(struct orr_data *h, struct orr_access *a, orr_partition_join_fn 
     return orr_partition_join(h, a, how);
 }
 
+static bool is_away_untold(struct orr_data *h)
+{
+    return orr_unlikely(orr_load_relaxed(&h->away)) && orr_data_hooks.use && !orr_acting(orr_self())->depth;
+}
+
+/* What goes away between a look at it and its lock is told of then. */
+static int join_at_home(struct orr_data *h, struct orr_access *a, orr_partition_join_fn how, bool *gone_out)
+{
+    orr_spin_lock(&h->queue.lock);
+    *gone_out = is_away_untold(h);
+    if (orr_likely(!h->queue.planned && !*gone_out)) return join_and_unlock(h, a, how);
+    orr_spin_unlock(&h->queue.lock);
+    return *gone_out ? 0 : orr_partition_join(h, a, how);
+}
+
 int orr_data_use_slow(struct orr_data *h, uint32_t how)
 {
     if (orr_acting(orr_self())->depth || !orr_data_hooks.use) return 0;
@@ -120,7 +135,11 @@ static uint32_t use_of(const struct orr_access *a)
 
 static int use_and_join(struct orr_data *h, struct orr_access *a, uint32_t use, orr_partition_join_fn how)
 {
-    if (orr_likely(!orr_load_relaxed(&h->away))) return join(h, a, how);
+    bool gone = orr_load_relaxed(&h->away);
+    if (orr_likely(!gone)) {
+        int r = join_at_home(h, a, how, &gone);
+        if (orr_likely(!gone)) return r;
+    }
     int r = orr_data_use_slow(h, use | ORR_USE_JOINS);
     if (!r) r = join(h, a, how);
     orr_data_joined();
@@ -130,6 +149,14 @@ static int use_and_join(struct orr_data *h, struct orr_access *a, uint32_t use, 
 int orr_data_join(struct orr_data *h, struct orr_access *a)
 {
     return use_and_join(h, a, use_of(a), join_locked);
+}
+
+/* The same for an exempt access, which joins whatever happens to plans. */
+static int use_and_join_exempt(struct orr_data *h, struct orr_access *a, uint32_t use)
+{
+    a->flags |= ORR_ACCESS_EXEMPT;
+    int r = use_and_join(h, a, use, join_exempt_locked);
+    return r == -ENOMEM ? join_as_it_is(h, a, join_exempt_locked) : r;
 }
 
 static bool join_exempt(struct orr_data *h, struct orr_access *a, orr_partition_join_fn how)
@@ -624,14 +651,6 @@ static int acquire_cb(struct orr_data *h, int node, int mode, void (*callback)(v
     }
     struct callback_acquire *c = orr_block_calloc(sizeof *c);
     if (!c) return -ENOMEM;
-    want(h);
-    uint32_t use = mode & STARPU_W || mode & ~STARPU_RW ? ORR_USE_WRITES : ORR_USE_READS;
-    if (exempt) r = orr_data_use(h, use | ORR_USE_JOINS);
-    if (r) {
-        want_no_more(h);
-        orr_block_free(c, sizeof *c);
-        return r;
-    }
     c->access.group = group;
     c->access.waiter.granted = callback_granted;
     c->handle = h;
@@ -640,8 +659,9 @@ static int acquire_cb(struct orr_data *h, int node, int mode, void (*callback)(v
     c->callback = callback;
     c->arg = arg;
     c->at = at;
-    r = exempt ? (int)orr_data_join_exempt(h, &c->access) : orr_data_join(h, &c->access);
-    if (exempt) orr_data_joined();
+    want(h);
+    uint32_t use = mode & STARPU_W || mode & ~STARPU_RW ? ORR_USE_WRITES : ORR_USE_READS;
+    r = exempt ? use_and_join_exempt(h, &c->access, use) : orr_data_join(h, &c->access);
     if (r < 0) want_no_more(h);
     if (r > 0 && lacks_value(c)) r = fetch_failed(h, -ENODATA, "starpu_data_acquire_cb", orr_error);
     if (r < 0) orr_block_free(c, sizeof *c);

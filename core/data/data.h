@@ -193,8 +193,9 @@ struct orr_data_hooks {
     void (*leaves)(struct orr_data *h); /* it will: starpu_data_unregister_submit, a plan is cleaned */
     /* Brings in what the program is about to use: h->away. 0, -EAGAIN (ORR_USE_TRIES), or -EDEADLK (said);
      * set by liborrery-mpi. With ORR_USE_JOINS nothing is decided about data meanwhile, or what is changed
-     * would be taken for told though it is not in the queue yet: for several data where it must, the uses are
-     * to be told once more (orr_acting.joins_anew). */
+     * would be taken for told though it is not in the queue yet. No function of the program is called then.
+     * Where it has to wait for the second of several data it lets decisions be made (orr_acting.lapses): then
+     * all uses are to be told once more. */
     int (*use)(struct orr_data *h, uint32_t how);
     void (*joined)(void);
     /* Tasks that the calling thread inserted are submitted now, if they were put off; the same. */
@@ -206,7 +207,7 @@ extern ORR_EXPORT struct orr_data_hooks orr_data_hooks;
 struct orr_acting {
     uint64_t depth;      /* [own] not 0: orr_data_hooks.use has nothing to do */
     void *joins;         /* [own] what of the layer above waits for orr_data_joined; NULL: nothing */
-    uint64_t joins_anew; /* [own] not 0: it did not wait between two uses */
+    uint64_t lapses;     /* [own] how often it did not wait between two uses */
     uint64_t looks;      /* [own] how often it acquired data, or waited for tasks of others than its own */
     uint64_t copies_for; /* [own] 1 + the node of a device for which an interface's method copies; 0: none */
     void *frees;        /* [own] of kept buffers, the one whose free_data_on_node is called (alloc_cache.c) */

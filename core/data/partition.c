@@ -846,6 +846,7 @@ int orr_partition_join(struct orr_data *h, struct orr_access *a, orr_partition_j
         orr_spin_unlock(&h->queue.lock);
     }
     orr_partition_unlock(&u);
+    orr_data_joined(); /* or it did not; what follows may call functions of the program */
     if (reduce) orr_data_hooks.reduction_start(h);
     orr_partition_start(&u);
     return r;

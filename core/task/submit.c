@@ -58,29 +58,31 @@ static int check_buffer(struct orr_task *t, struct orr_data *h, int mode, unsign
     return -EINVAL;
 }
 
-/* Its value may have to be brought in first, for a task of the program's own. */
-static int use_away(struct orr_task *t, struct orr_data *h, int mode)
+/* The uses of data that are away are told twice, for a task of the program's own: at first their values are
+ * brought in, and it may be refused; then as it joins. */
+static int use_away(struct orr_task *t, struct orr_data *h, int mode, uint32_t joins)
 {
-    if (t->flags & ORR_TF_INTERNAL || mode & STARPU_SCRATCH) return 0;
+    if (t->flags & ORR_TF_INTERNAL || mode & STARPU_SCRATCH || orr_acting(orr_self())->depth) return 0;
     bool reads = (mode & (STARPU_RW | STARPU_REDUX | STARPU_MPI_REDUX)) == STARPU_R;
-    int r = orr_data_use_slow(h, (reads ? ORR_USE_READS : ORR_USE_WRITES) | ORR_USE_JOINS);
-    if (orr_acting(orr_self())->joins) t->flags |= ORR_TF_JOINS;
-    return r;
+    t->flags |= ORR_TF_AWAY;
+    return orr_data_use_slow(h, (reads ? ORR_USE_READS : ORR_USE_WRITES) | joins);
 }
 
-/* All its uses are told without a decision of the layer above between the first of them and joining. */
+/* All of them without a decision of the layer above from the first until it has joined. */
 static int use_together(struct orr_task *t)
 {
     struct orr_acting *own = orr_acting(orr_self());
+    uint64_t lapses;
     int r = 0;
-    while (own->joins_anew && !r) {
-        own->joins_anew = 0;
+    do {
+        lapses = own->lapses;
         for (unsigned i = 0; i < t->naccesses && !r; i++) {
             const struct orr_access *a = &orr_task_accesses(t)[i];
             struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, a->index);
-            if (orr_load_relaxed(&h->away)) r = use_away(t, h, a->mode);
+            if (orr_load_relaxed(&h->away)) r = use_away(t, h, a->mode, ORR_USE_JOINS);
         }
-    }
+    } while (own->lapses != lapses && !r);
+    if (r) orr_data_joined();
     return r;
 }
 
@@ -193,7 +195,7 @@ static int build_accesses(struct orr_task *t, unsigned n)
     for (unsigned i = 0; i < n; i++) {
         int mode = modes[i];
         if ((r = check_buffer(t, handles[i], mode, i)) != 0) return r;
-        if (orr_unlikely(orr_load_relaxed(&handles[i]->away)) && (r = use_away(t, handles[i], mode)) != 0)
+        if (orr_unlikely(orr_load_relaxed(&handles[i]->away)) && (r = use_away(t, handles[i], mode, 0)) != 0)
             return r;
         if (orr_unlikely(orr_load_relaxed(&handles[i]->planned))) {
             orr_data_announce_above(handles[i]);
@@ -385,16 +387,19 @@ static int switch_plans(struct orr_task *t, struct orr_partition_use *u)
     return r ? r : switch_some(t, u, true);
 }
 
-/* Locks the queues that t joins now. True: some of their data is planned. */
-static inline bool lock_queues(starpu_data_handle_t *handles, struct orr_access *a, unsigned n)
+/* Locks the queues that t joins now. True: some of their data is planned; *away_out: or away. */
+static inline bool lock_queues(starpu_data_handle_t *handles, struct orr_access *a, unsigned n,
+                               bool *away_out)
 {
-    bool planned = false;
+    bool planned = false, away = false;
     for (unsigned i = 0; i < n; i++) {
         if (orr_unlikely(a[i].flags & ORR_AF_LATE)) continue;
-        struct orr_access_queue *q = &handles[a[i].index]->queue;
-        orr_spin_lock(&q->lock);
-        planned |= q->planned;
+        struct orr_data *h = handles[a[i].index];
+        orr_spin_lock(&h->queue.lock);
+        planned |= h->queue.planned;
+        away |= orr_load_relaxed(&h->away);
     }
+    *away_out = away;
     return planned;
 }
 
@@ -418,10 +423,25 @@ static void mark_written_locked(struct orr_task *t)
 static __attribute__((noinline)) void lock_newly_planned(struct orr_task *t, struct orr_partition_use *u)
 {
     starpu_data_handle_t *handles = STARPU_TASK_GET_HANDLES(t->pub);
+    bool away;
     unlock_queues(handles, orr_task_accesses(t), t->naccesses);
+    orr_data_joined();
     orr_partition_begin(u);
     switch_plans(t, u); /* out of memory was said; it is too late to refuse t */
-    lock_queues(handles, orr_task_accesses(t), t->naccesses);
+    lock_queues(handles, orr_task_accesses(t), t->naccesses, &away);
+}
+
+/* Some data of t is away, and perhaps was not when it was looked at: its use is told. The same. */
+static __attribute__((noinline)) bool lock_away(struct orr_task *t)
+{
+    starpu_data_handle_t *handles = STARPU_TASK_GET_HANDLES(t->pub);
+    bool away;
+    if (t->flags & (ORR_TF_INTERNAL | ORR_TF_LISTED) || orr_acting(orr_self())->joins ||
+        orr_acting(orr_self())->depth)
+        return false;
+    unlock_queues(handles, orr_task_accesses(t), t->naccesses);
+    use_together(t); /* a refusal was said; the same */
+    return lock_queues(handles, orr_task_accesses(t), t->naccesses, &away);
 }
 
 /* Joins every access that is not late. Returns how many were granted at once. u: the plans' mutex is held,
@@ -434,7 +454,9 @@ static int join_accesses(struct orr_task *t, int early, bool shared, struct orr_
     int granted = 0;
     bool kick = false;
     struct orr_partition_use own;
-    if (orr_unlikely(lock_queues(handles, a, n)) && !u && !(t->flags & ORR_TF_LISTED)) {
+    bool away, planned = lock_queues(handles, a, n, &away);
+    if (orr_unlikely(away) && !u) planned |= lock_away(t);
+    if (orr_unlikely(planned) && !u && !(t->flags & ORR_TF_LISTED)) {
         u = &own;
         lock_newly_planned(t, u);
     }
@@ -523,7 +545,7 @@ static void commit(struct orr_task *t, struct orr_partition_use *u)
         orr_store_relaxed(&t->pending, 1 + early);
     int granted = early ? join_accesses(t, early, shared, u) : 0;
     if (orr_unlikely(u && !early)) orr_partition_unlock(u);
-    if (orr_unlikely(t->flags & ORR_TF_JOINS)) orr_data_joined();
+    if (orr_unlikely(t->flags & ORR_TF_AWAY)) orr_data_joined();
     if (orr_likely(granted == early && !shared)) {
         if (!early) orr_store_relaxed(&t->pending, 0);
         orr_task_now_ready(t);
@@ -548,26 +570,25 @@ static inline int prepare(struct starpu_task *pub, uint32_t flags, struct orr_pa
 {
     struct orr_task *t = orr_task_private(pub);
     if (orr_unlikely(!t)) return -ENOMEM;
-    if (orr_unlikely(orr_task_hooks.throttle != NULL) && !(flags & ORR_TF_INTERNAL))
+    if (orr_unlikely(orr_task_hooks.throttle != NULL) && !(flags & ORR_TF_INTERNAL) &&
+        !orr_acting(orr_self())->depth)
         orr_task_hooks.throttle();
     int r = reserve(t, flags);
-    if (orr_unlikely(r == 0 && t->flags & ORR_TF_JOINS)) r = use_together(t);
     if (orr_unlikely(r != 0)) return r;
     bool planned = t->flags & ORR_TF_PLANNED;
     if (orr_unlikely(flags & ORR_TF_NO_QUEUE)) orr_edges_forget(t);
     if (orr_unlikely(pub->use_tag) && !planned && (r = orr_tag_bind(t)) != 0) return r;
     ORR_EVENT(TASK_SUBMITTED, t, t->id, t->sched_ctx, 0);
-    return orr_unlikely(planned) ? begin_planned(t, u) : 0;
+    if (orr_unlikely(t->flags & ORR_TF_AWAY) && !(flags & ORR_TF_LISTED)) r = use_together(t);
+    if (orr_unlikely(planned) && !r && (r = begin_planned(t, u)) != 0) orr_data_joined();
+    return r;
 }
 
 int orr_task_submit(struct starpu_task *pub, uint32_t flags)
 {
     struct orr_partition_use u;
     int r = prepare(pub, flags, &u);
-    if (orr_unlikely(r != 0)) {
-        orr_data_joined();
-        return r;
-    }
+    if (orr_unlikely(r != 0)) return r;
     struct orr_task *t = orr_task_of(pub);
     bool planned = t->flags & ORR_TF_PLANNED; /* t may be gone after the commit */
     commit(t, orr_unlikely(planned) ? &u : NULL);
@@ -578,10 +599,12 @@ int orr_task_submit(struct starpu_task *pub, uint32_t flags)
 int orr_task_prepare(struct starpu_task *pub, uint32_t flags, struct orr_partition_use *u)
 {
     *u = (struct orr_partition_use){ 0 };
-    int r = prepare(pub, flags, u);
-    orr_data_joined(); /* it joins who knows when */
-    if (!r) orr_task_of(pub)->flags &= ~(uint32_t)ORR_TF_JOINS;
-    return r;
+    return prepare(pub, flags, u);
+}
+
+void orr_task_throttle(void)
+{
+    if (orr_task_hooks.throttle) orr_task_hooks.throttle();
 }
 
 void orr_task_commit(struct orr_task *t, struct orr_partition_use *u)

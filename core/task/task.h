@@ -185,7 +185,7 @@ enum orr_task_flag {
     ORR_TF_POPPED = 1 << 27,    /* prologue_callback_pop was called: once, though it may be taken again */
     ORR_TF_SORTED = 1 << 28,    /* at submission: from a model, its accesses are in order (model.h) */
     ORR_TF_VIEWS = 1 << 29,     /* it reads some of its data by views (core/data/view.h): rare->views */
-    ORR_TF_JOINS = 1 << 30      /* the layer above waits until it has joined: orr_data_joined is due */
+    ORR_TF_AWAY = 1 << 30       /* uses of some of its data are told again as it joins */
 };
 
 struct orr_task {
@@ -265,6 +265,9 @@ ORR_EXPORT int orr_task_submit(struct starpu_task *t, uint32_t flags);
 struct orr_partition_use;
 int orr_task_prepare(struct starpu_task *t, uint32_t flags, struct orr_partition_use *u);
 void orr_task_commit(struct orr_task *t, struct orr_partition_use *u);
+/* Waits while there are more tasks than the program's limit says. For a layer above, before it acts: what it
+ * submits itself (orr_acting.depth) does not wait. */
+ORR_EXPORT void orr_task_throttle(void);
 
 /* The turn of t, a held job, has come: it is dispatched like any task. Called once, by the holder of t. */
 void orr_task_release_held(struct orr_task *t);

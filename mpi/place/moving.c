@@ -76,6 +76,7 @@ static void prepare(struct run *u, struct orr_comm *c, const struct orr_moving *
 static void begin(struct run *u, struct orr_comm *c, const struct orr_moving *m)
 {
     prepare(u, c, m);
+    orr_task_throttle();
     orr_moves_begin(&u->list, c);
     if (m->hash && u->list.hash) u->list.hash = m->hash;
     orr_moves_catch_up(c, m->missed, m->nmissed);

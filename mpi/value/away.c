@@ -1189,6 +1189,21 @@ void orr_away_watch(struct orr_comm *c, struct orr_data *h, bool here, uint64_t 
 
 /* ---- uses by the program ---- */
 
+/* One thread at a time does what is to be in o's queue ahead of its use. With the lock; the others, which use
+ * it too, wait until it is there: not for other ranks. */
+static void enter_ahead(struct orr_away *a, struct orr_owned *o)
+{
+    while (orr_unlikely(o->ahead)) pause_unlocked(a);
+    o->ahead = true;
+}
+
+static void leave_ahead(struct orr_away *a, struct orr_owned *o)
+{
+    orr_spin_lock(&a->lock);
+    o->ahead = false;
+    orr_spin_unlock(&a->lock);
+}
+
 /* Home asks the holder for the value, and takes it ahead of the use. */
 static void fetch(struct orr_away *a, struct orr_owned *o)
 {
@@ -1196,13 +1211,14 @@ static void fetch(struct orr_away *a, struct orr_owned *o)
         .kind = ORR_ACT_RECEIVE, .away = true, .peer = o->holder, .handle = o->handle
     };
     orr_spin_lock(&a->lock);
+    enter_ahead(a, o);
     bool asked = o->asked == o->version + 1;
     o->asked = o->version + 1;
     uint64_t position = a->position;
     orr_spin_unlock(&a->lock);
-    if (asked) return;
-    carry_out_alone(cluster_of(a)->comm, &act);
-    tell(a, o->holder, ORR_CONTROL_FETCH, o->tag, position, o->version);
+    if (!asked) carry_out_alone(cluster_of(a)->comm, &act);
+    leave_ahead(a, o);
+    if (!asked) tell(a, o->holder, ORR_CONTROL_FETCH, o->tag, position, o->version);
 }
 
 static void use_at_home(struct orr_away *a, struct orr_owned *o, uint32_t how)
@@ -1227,15 +1243,18 @@ static void write_as_guest(struct orr_away *a, struct orr_owned *o)
 {
     forget_apart(a, o->handle);
     orr_spin_lock(&a->lock);
+    enter_ahead(a, o);
     bool keeps = owes_locked(a, o) && !orr_kept_find(a->kept, o, o->version) &&
                  !orr_load_relaxed(&o->handle->partitioned);
     orr_spin_unlock(&a->lock);
     struct orr_kept *k = keeps ? orr_kept_make(o) : NULL;
-    if (!k) return;
     orr_spin_lock(&a->lock);
-    k->next = a->kept;
-    a->kept = k;
-    orr_add_relaxed(&a->nkept, 1u);
+    if (k) {
+        k->next = a->kept;
+        a->kept = k;
+        orr_add_relaxed(&a->nkept, 1u);
+    }
+    o->ahead = false;
     orr_spin_unlock(&a->lock);
 }
 
@@ -1308,10 +1327,8 @@ static bool look_until_joined(struct orr_away *a, struct orr_data *h, uint32_t h
 {
     struct orr_acting *own = orr_acting(orr_self());
     if (own->joins == a && nothing_of(h)) return true;
-    if (own->joins) {
-        own->joins_anew = 1;
-        joined();
-    }
+    own->lapses += own->joins == a; /* of another cluster's data nobody can wait as well */
+    if (own->joins) joined();
     if (!look_when_settled(a, h, how)) return false;
     own->joins = a;
     return true;

@@ -93,6 +93,7 @@ struct orr_owned {
     uint32_t asked,
         served;         /* 1 + the version that home asked for, and that this rank sent home [lock: away] */
     bool is_guest;      /* a value of it is here, or was, though its home is elsewhere [own: who submits] */
+    bool ahead;         /* a thread is about to have something done ahead of a use [lock: away] */
     bool changed;       /* home has, or may have, changed what others hold [lock: away] */
     _Atomic bool ended; /* the program gave the handle up, which goes when its uses are over [any] */
 };

@@ -12,7 +12,7 @@
 #include "core/data/data.h"
 #include "tests/mpi/helper_mpi.h"
 
-enum { LATE_US = 20000, ROUNDS = 3, KINDS = 7, HELD = 0, WITH_ANOTHER = 6 };
+enum { LATE_US = 20000, ROUNDS = 3, KINDS = 8, HELD = 0, WITH_ANOTHER = 6 };
 
 static starpu_data_handle_t data[2];
 static long value[2];
@@ -55,9 +55,9 @@ static void add_ten_beside(void *buffers[], void *arg UNUSED)
 {
     *(long *)STARPU_VARIABLE_GET_PTR(buffers[0]) += 10;
 }
-static struct starpu_codelet add_ten_beside_cl = {
-    .cpu_funcs = { add_ten_beside }, .nbuffers = 2, .modes = { STARPU_RW, STARPU_R }, .name = "add_ten_beside"
-};
+static struct starpu_codelet add_ten_beside_cl = { .cpu_funcs = { add_ten_beside },
+                                                   .nbuffers = STARPU_VARIABLE_NBUFFERS,
+                                                   .name = "add_ten_beside" };
 
 static void add_ten_here(void *arg UNUSED)
 {
@@ -119,22 +119,29 @@ static void a_task_with_another(void)
     done = 1;
 }
 
-static void (*const kinds[KINDS])(void) = {
-    held_until_all_have_waited, acquired,           tried, called_back, called_back_out_of_order,
-    a_task_of_its_own,          a_task_with_another
-};
-static const char *const names[KINDS] = { "acquired, and held while all wait for all",
-                                          "acquired",
-                                          "acquired when a try succeeds",
-                                          "acquired with a callback",
-                                          "acquired with a callback, out of order",
-                                          "written by a task of its own",
-                                          "written by a task of its own, which waits for another datum" };
+/* Which it writes, though it is another rank's: what that rank gets is the value from before. */
+static void a_task_with_a_guest(void)
+{
+    check(starpu_task_insert(&add_ten_beside_cl, STARPU_RW, data[0], STARPU_RW, data[1], 0));
+    done = 1;
+}
+
+static const struct {
+    void (*use)(void);
+    const char *name;
+} kinds[KINDS] = { { held_until_all_have_waited, "acquired, and held while all wait for all" },
+                   { acquired, "acquired" },
+                   { tried, "acquired when a try succeeds" },
+                   { called_back, "acquired with a callback" },
+                   { called_back_out_of_order, "acquired with a callback, out of order" },
+                   { a_task_of_its_own, "written by a task of its own" },
+                   { a_task_with_another, "written by a task of its own, which waits for another datum" },
+                   { a_task_with_a_guest, "the same, and it writes that, too" } };
 
 static void *be_late(void *kind)
 {
     is_late = true;
-    kinds[(intptr_t)kind]();
+    kinds[(intptr_t)kind].use();
     return NULL;
 }
 
@@ -150,8 +157,8 @@ static void one_round(int kind)
     pthread_t thread;
     count_on(0, 1);
     told = done = may_go = 0;
-    if (kind == WITH_ANOTHER && my_rank == 1) usleep(LATE_US); /* what uses its datum is put off elsewhere */
-    if (kind == WITH_ANOTHER) count_on(1, 0);
+    if (kind >= WITH_ANOTHER && my_rank == 1) usleep(LATE_US); /* what uses its datum is put off elsewhere */
+    if (kind >= WITH_ANOTHER) count_on(1, 0);
     if (my_rank == 0) {
         if (pthread_create(&thread, NULL, be_late, (void *)(intptr_t)kind)) exit(1);
         while (!told && !done) sched_yield();
@@ -177,20 +184,127 @@ static void begin(void)
     }
 }
 
+static void finish(long first, long second, const char *what)
+{
+    check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
+    for (int i = 0; i < 2; i++) starpu_data_unregister(data[i]);
+    fact(!failed && (my_rank != 0 || value[0] == first) && (my_rank != 1 || value[1] == second), "%s", what);
+    if (my_rank == 0 && value[0] != first) diag("%ld where %ld was expected", value[0], first);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static void late_use(int kind)
 {
+    char what[160];
     begin();
     failed = 0;
     check(starpu_mpi_task_insert(MPI_COMM_WORLD, &add_one_cl, STARPU_RW, data[1], 0));
     for (int i = 0; i < ROUNDS; i++) one_round(kind);
+    snprintf(what, sizeof what, "%s: nothing of it is lost", kinds[kind].name);
+    finish(ROUNDS * (kind == HELD ? 12 : 13), 1 + ROUNDS * (kind >= WITH_ANOTHER ? 2 : 1), what);
+}
+
+/* ---- the late thread in functions of the program, and where the inserting one waits ---- */
+
+static pthread_mutex_t programs = PTHREAD_MUTEX_INITIALIZER;
+
+static int locks(unsigned worker UNUSED, struct starpu_task *task UNUSED, unsigned nimpl UNUSED)
+{
+    pthread_mutex_lock(&programs);
+    pthread_mutex_unlock(&programs);
+    return 1;
+}
+static struct starpu_codelet locks_cl = {
+    .cpu_funcs = { add_one }, .nbuffers = 1, .modes = { STARPU_RW }, .can_execute = locks, .name = "locks"
+};
+
+static void *insert_locking(void *arg)
+{
+    is_late = true;
+    check(starpu_task_insert(&locks_cl, STARPU_RW, data[0], 0));
+    done = 1;
+    return arg;
+}
+
+/* The inserting thread holds a lock that a can_execute takes. */
+static void can_execute_locks(void)
+{
+    pthread_t thread;
+    begin();
+    failed = told = done = 0;
+    count_on(0, 1);
+    if (my_rank == 0 && pthread_create(&thread, NULL, insert_locking, NULL)) exit(1);
+    while (my_rank == 0 && !told && !done) sched_yield();
+    pthread_mutex_lock(&programs);
+    count_on(0, 1);
+    pthread_mutex_unlock(&programs);
+    if (my_rank == 0) pthread_join(thread, NULL);
+    count_on(0, 1);
+    finish(4, 0, "a can_execute that takes a lock of the inserting thread's: both go on");
+}
+
+static void *insert_both(void *arg)
+{
+    is_late = true;
+    check(starpu_task_insert(&add_ten_beside_cl, STARPU_RW, data[0], STARPU_R, data[1], 0));
+    done = 1;
+    return arg;
+}
+
+/* The first datum is at home when the late thread looks at it, and goes away while that is late with the
+ * second, of which there is a copy. */
+static void goes_meanwhile(void)
+{
+    pthread_t thread;
+    begin();
+    failed = told = done = 0;
+    count_on(1, 0);
+    if (my_rank == 0 && pthread_create(&thread, NULL, insert_both, NULL)) exit(1);
+    while (my_rank == 0 && !told && !done) sched_yield();
+    count_on(0, 1);
+    if (my_rank == 0) pthread_join(thread, NULL);
+    count_on(0, 1);
+    finish(12, 1, "a datum that goes away for the first time meanwhile: nothing is lost");
+}
+
+static void acquire_it(void *arg UNUSED)
+{
+    check(starpu_data_acquire_cb(data[0], STARPU_RW, add_ten_here, NULL));
+}
+
+static void slow(void *buffers[], void *arg)
+{
+    usleep(LATE_US / 4);
+    add_one(buffers, arg);
+}
+static struct starpu_codelet slow_cl = {
+    .cpu_funcs = { slow }, .nbuffers = 1, .modes = { STARPU_RW }, .name = "slow"
+};
+
+/* The inserting thread waits for a task whose callback uses what is away. */
+static void while_throttled(void)
+{
+    enum { TASKS = 10 };
+    starpu_data_handle_t mine;
+    long own = 0;
+    begin();
+    failed = 0;
+    starpu_variable_data_register(&mine, my_rank == 0 ? STARPU_MAIN_RAM : -1,
+                                  my_rank == 0 ? (uintptr_t)&own : 0, sizeof own);
+    starpu_mpi_data_register(mine, 50, 0);
+    count_on(0, 1);
+    starpu_set_limit_max_submitted_tasks(1);
+    starpu_set_limit_min_submitted_tasks(0);
+    for (int i = 0; i < TASKS; i++)
+        check(starpu_mpi_task_insert(MPI_COMM_WORLD, &slow_cl, STARPU_RW, mine, STARPU_CALLBACK, acquire_it,
+                                     0));
+    count_on(0, 1);
     check(starpu_mpi_wait_for_all(MPI_COMM_WORLD));
-    for (int i = 0; i < 2; i++) starpu_data_unregister(data[i]);
-    int first = ROUNDS * (kind == HELD ? 12 : 13);
-    fact(!failed && (my_rank != 0 || value[0] == first) &&
-             (my_rank != 1 || value[1] == 1 + (kind == WITH_ANOTHER ? 2 : 1) * ROUNDS),
-         "%s: nothing of it is lost", names[kind]);
-    if (my_rank == 0 && value[0] != first) diag("%ld where %d was expected", value[0], first);
-    MPI_Barrier(MPI_COMM_WORLD);
+    starpu_set_limit_max_submitted_tasks(-1);
+    starpu_set_limit_min_submitted_tasks(-1);
+    starpu_data_unregister(mine);
+    finish(10 * TASKS + 2, 0,
+           "an insertion that waits for a task whose callback uses what is away: both go on");
 }
 
 /* Places the first task; the others say where they run. */
@@ -208,5 +322,8 @@ int main(int argc, char **argv)
     fact(!failed && real_use, "a placement of the program's own moves data");
     orr_data_hooks.use = use_and_be_late;
     for (int kind = 0; kind < KINDS; kind++) late_use(kind);
+    can_execute_locks();
+    goes_meanwhile();
+    while_throttled();
     return mpi_finish();
 }
