@@ -677,7 +677,7 @@ static void dm_post_exec(void *instance, struct orr_task *t, struct orr_worker *
     uint64_t load = counted_load(t);
     if (orr_unlikely(!s)) return;
     s->idle_since = 0;
-    if (orr_likely(!t->pub->execute_on_a_specific_worker)) {
+    if (orr_likely(!t->pub->execute_on_a_specific_worker && !(t->flags & ORR_TF_INTERNAL))) {
         s->ran[load != 0]++;
         if (!load && !t->pub->cl->model) s->ran_without_model++;
     }

@@ -196,7 +196,7 @@ bool orr_lend_call(struct orr_lender *l)
 {
     unsigned workers;
     struct orr_worker *w = first_who_can(&workers);
-    if (!w) return false;
+    if (!w || orr_load_seq(&orr_parking.paused)) return false;
     orr_spin_lock(&lenders.lock);
     bool waited = l->waits;
     if (!waited) {

@@ -210,7 +210,9 @@ static struct orr_borrowed *take_unrun(struct orr_lend *l)
 /* What a function may ask its task. */
 static void show(struct starpu_task *t, int nbuffers, void *args, size_t args_bytes)
 {
+    static starpu_data_handle_t none[ORR_LOAN_DATA]; /* its data have handles with the lender only */
     t->nbuffers = nbuffers;
+    t->dyn_handles = nbuffers > STARPU_NMAXBUFS ? none : NULL;
     t->cl_arg = args;
     t->cl_arg_size = args_bytes;
 }
@@ -352,6 +354,56 @@ static void run(struct orr_waiter *w)
 void orr_borrow_give_back(struct orr_lend *l)
 {
     for (struct orr_borrowed *b; (b = take_unrun(l)) != NULL;) send_back(b, -EBUSY);
+}
+
+/* With the lock: what the ranks lent that want it back, off the list. */
+static struct orr_borrowed *take_wanted_locked(struct orr_lend *l)
+{
+    struct orr_borrowed *taken = NULL, **at = &l->unrun, *last = NULL;
+    for (struct orr_borrowed *b; (b = *at);) {
+        if (l->wanted_back && l->wanted_back[b->peer]) {
+            *at = b->next;
+            b->next = taken;
+            taken = b;
+        } else {
+            last = b;
+            at = &b->next;
+        }
+    }
+    l->unrun_last = last;
+    return taken;
+}
+
+/* What was asked back, and is not all here yet, is asked for once more. */
+static void give_wanted_back(struct orr_waiter *w)
+{
+    struct orr_lend *l = (struct orr_lend *)((char *)w - offsetof(struct orr_lend, back_waiter));
+    orr_spin_lock(&l->lock);
+    l->giving_back = false;
+    struct orr_borrowed *b = take_wanted_locked(l);
+    for (int i = 0; l->wanted_back && i < l->cluster->size; i++) l->wanted_back[i] = false;
+    orr_spin_unlock(&l->lock);
+    for (struct orr_borrowed *next; b; b = next) {
+        next = b->next;
+        send_back(b, -EBUSY);
+    }
+    orr_loan_over(l);
+}
+
+/* LEND_BACK came. */
+static void heard_back(void *lend, int source, const struct orr_wire_header *h, const void *none)
+{
+    struct orr_lend *l = lend;
+    (void)h;
+    (void)none;
+    orr_spin_lock(&l->lock);
+    bool first = l->wanted_back && !l->giving_back && l->borrowed > 0;
+    if (l->wanted_back) l->wanted_back[source] = true;
+    l->giving_back |= first;
+    orr_spin_unlock(&l->lock);
+    if (!first) return;
+    orr_add_seq(&l->open, 1);
+    if (!orr_waiter_put_off(&l->back_waiter, give_wanted_back)) give_wanted_back(&l->back_waiter);
 }
 
 /* ---- here ---- */
@@ -503,6 +555,7 @@ static void heard(void *lend, int source, const struct orr_wire_header *h, const
 void orr_borrow_begin(struct orr_lend *l)
 {
     orr_control_listen(l->controls, ORR_CONTROL_LENT, ORR_CONTROL_LENT, heard, l);
+    orr_control_listen(l->controls, ORR_CONTROL_LEND_BACK, ORR_CONTROL_LEND_BACK, heard_back, l);
 }
 
 /* With the lock. */

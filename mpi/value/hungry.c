@@ -8,6 +8,8 @@
  * when one of these ends: who asked it asks others meanwhile, and takes what then comes as well. As long as
  * tasks are given the rank asks again before it runs out of them, without idling first.
  *
+ * Who idles while others have its tasks for long, and have not begun them, asks for them back.
+ *
  * The worker that idles sees to it itself, and who has just run a task of another rank: a thread of its own
  * would need a core, and wait for it where another rank computes there. */
 #include "mpi/value/hungry.h"
@@ -20,6 +22,7 @@
 #include "core/base/sync.h"
 #include "core/worker/lending.h"
 #include "mpi/value/borrow.h"
+#include "mpi/value/lend.h"
 
 /* How often a new idleness is worth a question: the less often the longer nothing has come of it. */
 enum { BEGINS_EVERY_NS = 250000, BEGINS_SELDOM_NS = 16000000 };
@@ -191,6 +194,8 @@ static void look_once(struct orr_hungry *g, bool newly)
     if (peer >= 0) asks = orr_borrow_ask(g->lend, peer, count);
     uint64_t again_ns =
         soon ? g->began_ns + g->every_ns - look.now_ns : orr_appetite_again_ns(a, &look, asks, count);
+    uint64_t back_ns = look.idle > 0 && look.backlog == 0 ? orr_lend_want_back(g->lend) : UINT64_MAX;
+    if (back_ns < again_ns) again_ns = back_ns > ORR_HUNGRY_AGAIN_NS ? back_ns : ORR_HUNGRY_AGAIN_NS;
     orr_idle_change(
         (struct orr_idle_terms){ .after_ns = a->giver < 0 ? ORR_HUNGRY_GAP_NS : 0, .again_ns = again_ns });
 }

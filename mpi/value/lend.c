@@ -41,7 +41,16 @@ struct volume {
     uint32_t in_place;
 };
 
+/* Its place among those of this rank. */
+struct orr_given {
+    struct orr_given *next, *prev;
+    int peer;
+    uint64_t asked_back_ns; /* or since when it is lent */
+    uint64_t patience_ns;
+};
+
 struct loan {
+    struct orr_given given; /* first [lock: lend] */
     struct orr_request out, back;
     struct orr_waiter waiter;
     struct orr_lend *lend;
@@ -281,11 +290,34 @@ static void learn_slowness_locked(struct orr_lend *l, const struct loan *n, doub
     *slowness += *slowness == 0 ? now : (now - *slowness) / LATELY;
 }
 
+/* It is lent from now on. */
+static void add_given(struct orr_lend *l, struct loan *n)
+{
+    enum { PATIENCE_NS = 20000000, LENGTHS = 4 };
+    double patience_ns = n->here_ns * LENGTHS;
+    struct orr_given *g = &n->given;
+    orr_spin_lock(&l->lock);
+    *g = (struct orr_given){ .prev = l->given_last,
+                             .peer = n->peer,
+                             .asked_back_ns = n->since_ns,
+                             .patience_ns = patience_ns > PATIENCE_NS ? (uint64_t)patience_ns : PATIENCE_NS };
+    *(l->given_last ? &l->given_last->next : &l->given) = g;
+    l->given_last = g;
+    orr_spin_unlock(&l->lock);
+}
+
+static void remove_given_locked(struct orr_lend *l, struct orr_given *g)
+{
+    *(g->prev ? &g->prev->next : &l->given) = g->next;
+    *(g->next ? &g->next->prev : &l->given_last) = g->prev;
+}
+
 static void note_result(struct loan *n, int status)
 {
     struct orr_lend *l = n->lend;
     double took = (double)(orr_clock_ns() - n->since_ns);
     orr_spin_lock(&l->lock);
+    remove_given_locked(l, &n->given);
     l->counts.bytes += (uint64_t)n->volume.out + (status ? 0 : (uint64_t)n->volume.back);
     l->counts.undone += status != 0;
     l->counts.in_place += status ? 0 : n->volume.in_place;
@@ -392,6 +424,7 @@ static void start(struct loan *n)
     struct orr_lend *l = n->lend;
     orr_store_relaxed(&n->left, 3);
     n->since_ns = orr_clock_ns();
+    add_given(l, n);
     orr_request_init(&n->out);
     orr_request_init(&n->back);
     n->back.payload.base = &n->result;
@@ -405,6 +438,34 @@ static void start(struct loan *n)
     post_values(n, STARPU_R, value_sent);
     message_over(n, was_run); /* n may be gone */
     orr_loan_move(l);
+}
+
+/* With the lock: who has what is to be asked back now, or -1; *again_ns: when the next is due. All that it
+ * has counts as asked for. */
+static int whom_to_ask_back(struct orr_lend *l, uint64_t now_ns, uint64_t *again_ns)
+{
+    int peer = -1;
+    *again_ns = UINT64_MAX;
+    for (struct orr_given *g = l->given; g; g = g->next) {
+        uint64_t due_ns = g->asked_back_ns + g->patience_ns;
+        if (peer < 0 && due_ns <= now_ns) peer = g->peer;
+        if (g->peer == peer) g->asked_back_ns = now_ns;
+        due_ns = g->asked_back_ns + g->patience_ns;
+        uint64_t in_ns = due_ns > now_ns ? due_ns - now_ns : 0;
+        if (in_ns < *again_ns) *again_ns = in_ns;
+    }
+    return peer;
+}
+
+uint64_t orr_lend_want_back(struct orr_lend *l)
+{
+    uint64_t again_ns;
+    orr_spin_lock(&l->lock);
+    int peer = whom_to_ask_back(l, orr_clock_ns(), &again_ns);
+    orr_spin_unlock(&l->lock);
+    if (peer >= 0 && orr_control_send(l->controls, peer, ORR_CONTROL_LEND_BACK, 0, 0, 0, NULL, 0))
+        orr_progress_pass(&l->cluster->progress); /* else: in a while, once more */
+    return again_ns;
 }
 
 /* ---- answers ---- */
@@ -540,11 +601,13 @@ static void heard(void *lend, int source, const struct orr_wire_header *h, const
 static void forget(struct orr_lend *l)
 {
     orr_spin_lock(&l->lock); /* a rank that could not end with the others may still ask */
-    void *asks = l->asks, *slowness = l->slowness;
+    void *asks = l->asks, *slowness = l->slowness, *wanted_back = l->wanted_back;
     l->asks = NULL;
     l->slowness = NULL;
+    l->wanted_back = NULL;
     l->nasks = 0;
     orr_spin_unlock(&l->lock);
+    orr_free(wanted_back);
     orr_free(slowness);
     orr_free(asks);
 }
@@ -554,7 +617,8 @@ int orr_lend_begin(struct orr_lend *l, struct orr_cluster *cl, struct orr_contro
     *l = (struct orr_lend){ .lender.serve = serve, .cluster = cl, .controls = controls };
     l->asks = orr_calloc((size_t)cl->size, sizeof *l->asks);
     l->slowness = orr_calloc((size_t)cl->size, sizeof *l->slowness);
-    if (!l->asks || !l->slowness) {
+    l->wanted_back = orr_calloc((size_t)cl->size, sizeof *l->wanted_back);
+    if (!l->asks || !l->slowness || !l->wanted_back) {
         forget(l);
         return -ENOMEM;
     }

@@ -13,6 +13,10 @@
 
 /* Answers others from now on; on all ranks or on none, before any asks. 0 or -ENOMEM. */
 int orr_lend_begin(struct orr_lend *l, struct orr_cluster *cl, struct orr_controls *controls);
+/* A worker here has nothing to do: what has been lent for long, and not begun, since the borrower's workers
+ * are in long tasks, is asked back. Returns in how many ns to look again at the latest; UINT64_MAX: nothing
+ * is lent. */
+uint64_t orr_lend_want_back(struct orr_lend *l);
 /* All ranks have stopped asking, and none has a task: nothing is under way when it returns. Blocks. */
 void orr_lend_end(struct orr_lend *l);
 

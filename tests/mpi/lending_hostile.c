@@ -183,6 +183,102 @@ static void leaves_with_guests(void)
     fact(end_values(ROUNDS, &elsewhere), "nor one whose workers leave the main context with some");
 }
 
+static atomic_bool others_done;
+static atomic_int held_for_ms;
+
+static void brief(void *buffers[], void *arg UNUSED)
+{
+    int *v = (int *)STARPU_VECTOR_GET_PTR(buffers[0]);
+    usleep(1000);
+    v[0]++;
+    v[1] = my_rank;
+}
+static struct starpu_codelet brief_cl = { .cpu_funcs = { brief },
+                                          .nbuffers = STARPU_VARIABLE_NBUFFERS,
+                                          .name = "brief" };
+
+/* Until the other rank's tasks are over. */
+static void hold(void *buffers[] UNUSED, void *arg UNUSED)
+{
+    int ms = 0;
+    for (; !atomic_load(&others_done) && ms < GIVE_UP_MS; ms++) nap_ms();
+    if (ms > atomic_load(&held_for_ms)) atomic_store(&held_for_ms, ms);
+}
+static struct starpu_codelet hold_cl = { .cpu_funcs = { hold }, .name = "hold" };
+
+/* The workers of a rank that has borrowed tasks turn to long ones of its own, which here last until those
+ * are over: they go back. */
+static void turns_away_with_guests(void)
+{
+    enum { ROUNDS = SCALED(40, 10) };
+    int elsewhere, none = 0, stuck = 0;
+    begin_values();
+    int rounds = 0;
+    for (; rounds < ROUNDS && !stuck; rounds++) {
+        insert_all(&brief_cl, 1);
+        if (my_rank == 1) {
+            atomic_store(&others_done, false);
+            usleep(5000 + 997 * (unsigned)(rounds % 20));
+            for (unsigned i = 0; i < starpu_worker_get_count(); i++) starpu_task_insert(&hold_cl, 0);
+            MPI_Recv(&none, 1, MPI_INT, 0, 79, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            atomic_store(&others_done, true);
+        } else {
+            starpu_task_wait_for_all();
+            MPI_Send(&none, 1, MPI_INT, 1, 79, MPI_COMM_WORLD);
+        }
+        starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+        stuck = atomic_load(&held_for_ms) >= GIVE_UP_MS;
+        MPI_Bcast(&stuck, 1, MPI_INT, 1, MPI_COMM_WORLD);
+    }
+    fact(!stuck && end_values(rounds, &elsewhere),
+         "a rank whose workers turn to long tasks of its own gives back what it has borrowed");
+}
+
+enum { MANY = 10 };
+static atomic_int strange_nodes;
+
+/* Of data that this rank has no handles of. */
+static void ask_for_nodes(void *buffers[], void *arg UNUSED)
+{
+    usleep(NAP_US);
+    for (unsigned i = 0; i < MANY; i++) {
+        ++*(int *)STARPU_VECTOR_GET_PTR(buffers[i]);
+        if (starpu_task_get_current_data_node(i) != STARPU_MAIN_RAM) atomic_fetch_add(&strange_nodes, 1);
+        if (my_rank == 1 && STARPU_TASK_GET_HANDLE(starpu_task_get_current(), i))
+            atomic_fetch_add(&strange_nodes, 1);
+    }
+    atomic_fetch_add(&ran_here, 1);
+}
+static struct starpu_codelet ask_for_nodes_cl = { .cpu_funcs = { ask_for_nodes },
+                                                  .nbuffers = STARPU_VARIABLE_NBUFFERS,
+                                                  .name = "ask_for_nodes" };
+
+static int many_data_once(void)
+{
+    enum { PARTS = TASKS / MANY, ROUNDS = 20 };
+    int elsewhere;
+    struct starpu_data_descr descrs[MANY];
+    atomic_store(&ran_here, 0);
+    begin_values();
+    for (int i = 0; i < PARTS * ROUNDS; i++) {
+        for (int k = 0; k < MANY; k++)
+            descrs[k] = (struct starpu_data_descr){ handle[i % PARTS * MANY + k], STARPU_RW };
+        starpu_mpi_task_insert(MPI_COMM_WORLD, &ask_for_nodes_cl, STARPU_DATA_MODE_ARRAY, descrs, MANY, 0);
+    }
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    int right = end_values(ROUNDS, &elsewhere), lent = atomic_load(&ran_here) > 0;
+    MPI_Bcast(&lent, 1, MPI_INT, 1, MPI_COMM_WORLD);
+    return right ? lent : -1;
+}
+
+static void many_data(void)
+{
+    int lent = 0;
+    for (int i = 0; i < 10 && lent == 0; i++) lent = many_data_once();
+    fact(lent > 0 && strange_nodes == 0, "lent tasks of %d data that ask where these are: in main memory",
+         MANY);
+}
+
 static void nap_long(void *buffers[] UNUSED, void *arg UNUSED)
 {
     usleep(800000);
@@ -338,6 +434,8 @@ int main(int argc, char **argv)
 {
     setenv("ORRERY_MPI_LEND", "1", 1);
     mpi_start(&argc, &argv, 2);
+    turns_away_with_guests(); /* before anything is learnt of loans */
+    many_data();
     rests();
     becomes_another();
     pauses();
