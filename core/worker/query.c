@@ -236,8 +236,8 @@ int starpu_task_get_current_data_node(unsigned i)
     const struct orr_worker *w = orr_worker_self();
     struct orr_task *t = orr_task_current();
     if (!w || !t || i >= orr_task_nbuffers(t->pub)) return -1;
-    if (t->naccesses == 0 && !(t->flags & ORR_TF_NO_QUEUE)) return (int)w->node; /* another rank's */
     struct orr_data *h = STARPU_TASK_GET_HANDLE(t->pub, i);
+    if (!h) return (int)w->node; /* of a task that another rank lent */
     if (orr_task_has_nodes(t->pub) && orr_task_wanted_node(t->pub, i) == STARPU_SPECIFIC_NODE_NONE) return -1;
     for (unsigned n = 0; n < h->nnodes; n++)
         if (h->replicates[n].interface == STARPU_TASK_GET_INTERFACES(t->pub)[i]) return (int)n;

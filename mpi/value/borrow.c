@@ -397,8 +397,8 @@ static void heard_back(void *lend, int source, const struct orr_wire_header *h, 
     (void)h;
     (void)none;
     orr_spin_lock(&l->lock);
-    bool first = l->wanted_back && !l->giving_back && l->borrowed > 0;
-    if (l->wanted_back) l->wanted_back[source] = true;
+    bool some = l->wanted_back && l->borrowed > 0, first = some && !l->giving_back;
+    if (some) l->wanted_back[source] = true;
     l->giving_back |= first;
     orr_spin_unlock(&l->lock);
     if (!first) return;
