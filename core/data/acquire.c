@@ -96,27 +96,27 @@ static int join_as_it_is(struct orr_data *h, struct orr_access *a, orr_partition
     return join_and_unlock(h, a, join);
 }
 
-static int join(struct orr_data *h, struct orr_access *a, orr_partition_join_fn how)
-{
-    orr_spin_lock(&h->queue.lock);
-    if (orr_likely(!h->queue.planned)) return join_and_unlock(h, a, how);
-    orr_spin_unlock(&h->queue.lock);
-    return orr_partition_join(h, a, how);
-}
-
 static bool is_away_untold(struct orr_data *h)
 {
     return orr_unlikely(orr_load_relaxed(&h->away)) && orr_data_hooks.use && !orr_acting(orr_self())->depth;
 }
 
-/* What goes away between a look at it and its lock is told of then. */
-static int join_at_home(struct orr_data *h, struct orr_access *a, orr_partition_join_fn how, bool *gone_out)
+/* gone_out: it was not away when it was looked at without the lock; what has gone since does not join, and is
+ * to be told of. Or NULL. */
+static inline int join_unless_gone(struct orr_data *h, struct orr_access *a, orr_partition_join_fn how,
+                                   bool *gone_out)
 {
     orr_spin_lock(&h->queue.lock);
-    *gone_out = is_away_untold(h);
-    if (orr_likely(!h->queue.planned && !*gone_out)) return join_and_unlock(h, a, how);
+    bool gone = gone_out && is_away_untold(h);
+    if (gone_out) *gone_out = gone;
+    if (orr_likely(!h->queue.planned && !gone)) return join_and_unlock(h, a, how);
     orr_spin_unlock(&h->queue.lock);
-    return *gone_out ? 0 : orr_partition_join(h, a, how);
+    return gone ? 0 : orr_partition_join(h, a, how);
+}
+
+static int join(struct orr_data *h, struct orr_access *a, orr_partition_join_fn how)
+{
+    return join_unless_gone(h, a, how, NULL);
 }
 
 int orr_data_use_slow(struct orr_data *h, uint32_t how)
@@ -137,7 +137,7 @@ static int use_and_join(struct orr_data *h, struct orr_access *a, uint32_t use, 
 {
     bool gone = orr_load_relaxed(&h->away);
     if (orr_likely(!gone)) {
-        int r = join_at_home(h, a, how, &gone);
+        int r = join_unless_gone(h, a, how, &gone);
         if (orr_likely(!gone)) return r;
     }
     int r = orr_data_use_slow(h, use | ORR_USE_JOINS);
@@ -257,7 +257,8 @@ struct blocked_acquire {
 
 static void wake_blocked(struct orr_waiter *w)
 {
-    orr_event_set(&((struct blocked_acquire *)((char *)w - offsetof(struct blocked_acquire, own)))->granted);
+    struct blocked_acquire *b = (struct blocked_acquire *)((char *)w - offsetof(struct blocked_acquire, own));
+    orr_event_set(&b->granted);
 }
 
 /* For the deadlock detector; who is granted at once is never there. */

@@ -41,16 +41,9 @@ struct volume {
     uint32_t in_place;
 };
 
-/* Its place among those of this rank. */
-struct orr_given {
-    struct orr_given *next, *prev;
-    int peer;
-    uint64_t asked_back_ns; /* or since when it is lent */
-    uint64_t patience_ns;
-};
-
 struct loan {
-    struct orr_given given; /* first [lock: lend] */
+    struct loan *next, *prev; /* of those that others have [lock: lend] */
+    uint64_t asked_back_ns;   /* when last, or since_ns [lock: lend] */
     struct orr_request out, back;
     struct orr_waiter waiter;
     struct orr_lend *lend;
@@ -293,23 +286,19 @@ static void learn_slowness_locked(struct orr_lend *l, const struct loan *n, doub
 /* It is lent from now on. */
 static void add_given(struct orr_lend *l, struct loan *n)
 {
-    enum { PATIENCE_NS = 20000000, LENGTHS = 4 };
-    double patience_ns = n->here_ns * LENGTHS;
-    struct orr_given *g = &n->given;
+    n->asked_back_ns = n->since_ns;
+    n->next = NULL;
     orr_spin_lock(&l->lock);
-    *g = (struct orr_given){ .prev = l->given_last,
-                             .peer = n->peer,
-                             .asked_back_ns = n->since_ns,
-                             .patience_ns = patience_ns > PATIENCE_NS ? (uint64_t)patience_ns : PATIENCE_NS };
-    *(l->given_last ? &l->given_last->next : &l->given) = g;
-    l->given_last = g;
+    n->prev = l->given_last;
+    *(n->prev ? &n->prev->next : &l->given) = n;
+    l->given_last = n;
     orr_spin_unlock(&l->lock);
 }
 
-static void remove_given_locked(struct orr_lend *l, struct orr_given *g)
+static void remove_given_locked(struct orr_lend *l, struct loan *n)
 {
-    *(g->prev ? &g->prev->next : &l->given) = g->next;
-    *(g->next ? &g->next->prev : &l->given_last) = g->prev;
+    *(n->prev ? &n->prev->next : &l->given) = n->next;
+    *(n->next ? &n->next->prev : &l->given_last) = n->prev;
 }
 
 static void note_result(struct loan *n, int status)
@@ -317,7 +306,7 @@ static void note_result(struct loan *n, int status)
     struct orr_lend *l = n->lend;
     double took = (double)(orr_clock_ns() - n->since_ns);
     orr_spin_lock(&l->lock);
-    remove_given_locked(l, &n->given);
+    remove_given_locked(l, n);
     l->counts.bytes += (uint64_t)n->volume.out + (status ? 0 : (uint64_t)n->volume.back);
     l->counts.undone += status != 0;
     l->counts.in_place += status ? 0 : n->volume.in_place;
@@ -440,18 +429,25 @@ static void start(struct loan *n)
     orr_loan_move(l);
 }
 
+/* In how many ns it is to be asked back if it has not begun: 0, now. With the lock. */
+static uint64_t wanted_back_in_ns(const struct loan *n, uint64_t now_ns)
+{
+    enum { PATIENCE_NS = 20000000, LENGTHS = 4 };
+    double patience_ns = n->here_ns * LENGTHS;
+    uint64_t due_ns = n->asked_back_ns + (patience_ns > PATIENCE_NS ? (uint64_t)patience_ns : PATIENCE_NS);
+    return due_ns > now_ns ? due_ns - now_ns : 0;
+}
+
 /* With the lock: who has what is to be asked back now, or -1; *again_ns: when the next is due. All that it
  * has counts as asked for. */
 static int whom_to_ask_back(struct orr_lend *l, uint64_t now_ns, uint64_t *again_ns)
 {
     int peer = -1;
     *again_ns = UINT64_MAX;
-    for (struct orr_given *g = l->given; g; g = g->next) {
-        uint64_t due_ns = g->asked_back_ns + g->patience_ns;
-        if (peer < 0 && due_ns <= now_ns) peer = g->peer;
-        if (g->peer == peer) g->asked_back_ns = now_ns;
-        due_ns = g->asked_back_ns + g->patience_ns;
-        uint64_t in_ns = due_ns > now_ns ? due_ns - now_ns : 0;
+    for (struct loan *n = l->given; n; n = n->next) {
+        if (peer < 0 && wanted_back_in_ns(n, now_ns) == 0) peer = n->peer;
+        if (n->peer == peer) n->asked_back_ns = now_ns;
+        uint64_t in_ns = wanted_back_in_ns(n, now_ns);
         if (in_ns < *again_ns) *again_ns = in_ns;
     }
     return peer;

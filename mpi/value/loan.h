@@ -30,7 +30,7 @@ struct orr_lend_counts {
 
 struct orr_borrowed;
 struct orr_hungry;
-struct orr_given;
+struct loan;
 
 /* A question of another rank's. */
 struct orr_loan_ask {
@@ -75,11 +75,11 @@ struct orr_lend {
     uint64_t next_id;
     struct orr_loan_ask *asks; /* of others, in order; one of each rank at most */
     uint32_t nasks;
-    bool answering;                       /* somebody is about to look at them */
-    struct orr_given *given, *given_last; /* what others have of this rank, the oldest first */
-    bool *wanted_back;                    /* by rank: it has asked for what it lent */
-    bool giving_back;                     /* somebody is about to look at these */
-    struct orr_waiter back_waiter;        /* for that one; used while giving_back */
+    bool answering;                  /* somebody is about to look at them */
+    struct loan *given, *given_last; /* what others have of this rank, the oldest first */
+    bool *wanted_back;               /* by rank: it has asked for what it lent */
+    bool giving_back;                /* somebody is about to look at these */
+    struct orr_waiter back_waiter;   /* for that one; used while giving_back */
     struct {
         const struct starpu_codelet *cl;
         int peer;

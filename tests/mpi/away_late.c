@@ -218,52 +218,51 @@ static struct starpu_codelet locks_cl = {
     .cpu_funcs = { add_one }, .nbuffers = 1, .modes = { STARPU_RW }, .can_execute = locks, .name = "locks"
 };
 
-static void *insert_locking(void *arg)
+static void a_task_that_locks(void)
 {
-    is_late = true;
     check(starpu_task_insert(&locks_cl, STARPU_RW, data[0], 0));
     done = 1;
-    return arg;
 }
 
-/* The inserting thread holds a lock that a can_execute takes. */
-static void can_execute_locks(void)
+static void *be_late_with(void *use)
+{
+    is_late = true;
+    (*(void (**)(void))use)();
+    return NULL;
+}
+
+/* While the late thread does that, this one inserts a task that has the first datum away, holding a lock. */
+static void insert_beside(void (*use)(void))
 {
     pthread_t thread;
-    begin();
-    failed = told = done = 0;
-    count_on(0, 1);
-    if (my_rank == 0 && pthread_create(&thread, NULL, insert_locking, NULL)) exit(1);
+    told = done = 0;
+    if (my_rank == 0 && pthread_create(&thread, NULL, be_late_with, &use)) exit(1);
     while (my_rank == 0 && !told && !done) sched_yield();
     pthread_mutex_lock(&programs);
     count_on(0, 1);
     pthread_mutex_unlock(&programs);
     if (my_rank == 0) pthread_join(thread, NULL);
     count_on(0, 1);
-    finish(4, 0, "a can_execute that takes a lock of the inserting thread's: both go on");
 }
 
-static void *insert_both(void *arg)
+/* A can_execute takes it. */
+static void can_execute_locks(void)
 {
-    is_late = true;
-    check(starpu_task_insert(&add_ten_beside_cl, STARPU_RW, data[0], STARPU_R, data[1], 0));
-    done = 1;
-    return arg;
+    begin();
+    failed = 0;
+    count_on(0, 1);
+    insert_beside(a_task_that_locks);
+    finish(4, 0, "a can_execute that takes a lock of the inserting thread's: both go on");
 }
 
 /* The first datum is at home when the late thread looks at it, and goes away while that is late with the
  * second, of which there is a copy. */
 static void goes_meanwhile(void)
 {
-    pthread_t thread;
     begin();
-    failed = told = done = 0;
+    failed = 0;
     count_on(1, 0);
-    if (my_rank == 0 && pthread_create(&thread, NULL, insert_both, NULL)) exit(1);
-    while (my_rank == 0 && !told && !done) sched_yield();
-    count_on(0, 1);
-    if (my_rank == 0) pthread_join(thread, NULL);
-    count_on(0, 1);
+    insert_beside(a_task_with_another);
     finish(12, 1, "a datum that goes away for the first time meanwhile: nothing is lost");
 }
 

@@ -53,23 +53,24 @@ static long *counts(void *buffer)
     return (long *)STARPU_VECTOR_GET_PTR(buffer);
 }
 
-static void insert_body(void *buffers[], void *arg)
+static void count(void *buffers[], int which)
 {
-    int n;
-    starpu_codelet_unpack_args(arg, &n);
-    for (int i = 0; i < n; i++) counts(buffers[i])[0]++;
+    unsigned n = STARPU_TASK_GET_NBUFFERS(starpu_task_get_current());
+    for (unsigned i = 0; i < n; i++) counts(buffers[i])[which]++;
+}
+
+static void insert_body(void *buffers[], void *arg UNUSED)
+{
+    count(buffers, 0);
+}
+static void use_body(void *buffers[], void *arg UNUSED)
+{
+    count(buffers, 1);
 }
 static struct starpu_codelet insert_cl = { .cpu_funcs = { insert_body },
                                            .nbuffers = STARPU_VARIABLE_NBUFFERS,
-                                           .name = "insert" };
-
-static void use_body(void *buffers[], void *arg)
-{
-    int n;
-    starpu_codelet_unpack_args(arg, &n);
-    for (int i = 0; i < n; i++) counts(buffers[i])[1]++;
-}
-static struct starpu_codelet use_cl = { .cpu_funcs = { use_body },
+                                           .name = "insert" },
+                             use_cl = { .cpu_funcs = { use_body },
                                         .nbuffers = STARPU_VARIABLE_NBUFFERS,
                                         .name = "use" };
 
@@ -107,8 +108,7 @@ static void try(int d)
 
 static void use_in_task(int d, int mode)
 {
-    int n = 1;
-    check(starpu_task_insert(&use_cl, mode, data[d], STARPU_VALUE, &n, sizeof n, 0));
+    check(starpu_task_insert(&use_cl, mode, data[d], 0));
 }
 
 static void use_all_in_task(void)
@@ -120,7 +120,7 @@ static void use_all_in_task(void)
         all[n++].mode = STARPU_RW;
         used[d]++;
     }
-    check(starpu_task_insert(&use_cl, STARPU_DATA_MODE_ARRAY, all, n, STARPU_VALUE, &n, sizeof n, 0));
+    check(starpu_task_insert(&use_cl, STARPU_DATA_MODE_ARRAY, all, n, 0));
 }
 
 static void use_one(int d)
@@ -153,14 +153,12 @@ static void *use_all_the_time(void *first_seed)
 
 static void insert_on(int node, int first, int second)
 {
-    int n = second >= 0 ? 2 : 1;
-    check(n == 1 ? starpu_mpi_task_insert(MPI_COMM_WORLD, &insert_cl, STARPU_RW, data[first], STARPU_VALUE,
-                                          &n, sizeof n, STARPU_EXECUTE_ON_NODE, node, 0)
-                 : starpu_mpi_task_insert(MPI_COMM_WORLD, &insert_cl, STARPU_RW, data[first], STARPU_RW,
-                                          data[second], STARPU_VALUE, &n, sizeof n, STARPU_EXECUTE_ON_NODE,
-                                          node, 0));
+    check(second < 0 ? starpu_mpi_task_insert(MPI_COMM_WORLD, &insert_cl, STARPU_RW, data[first],
+                                              STARPU_EXECUTE_ON_NODE, node, 0)
+                     : starpu_mpi_task_insert(MPI_COMM_WORLD, &insert_cl, STARPU_RW, data[first], STARPU_RW,
+                                              data[second], STARPU_EXECUTE_ON_NODE, node, 0));
     inserted[first]++;
-    if (n == 2) inserted[second]++;
+    if (second >= 0) inserted[second]++;
 }
 
 /* The same on all ranks. */
@@ -182,7 +180,8 @@ static void one_round(uint64_t number)
     pthread_t user[USERS];
     for (int d = 0; d < DATA; d++) {
         bool mine = d % ranks == my_rank;
-        value[d][0] = value[d][1] = inserted[d] = used[d] = 0;
+        value[d][0] = value[d][1] = inserted[d] = 0;
+        used[d] = 0;
         starpu_vector_data_register(&data[d], mine ? STARPU_MAIN_RAM : -1, mine ? (uintptr_t)value[d] : 0, 2,
                                     sizeof value[d][0]);
         starpu_mpi_data_register(data[d], 40 + d, d % ranks);
@@ -217,7 +216,6 @@ static int to_the_first(const struct orrery_mpi_view *view UNUSED, void *arg UNU
 
 int main(int argc, char **argv)
 {
-    int n = 1;
     starpu_data_handle_t first;
     long one[2] = { 0 };
     mpi_start(&argc, &argv, 1);
@@ -226,8 +224,7 @@ int main(int argc, char **argv)
     starpu_vector_data_register(&first, my_rank == 0 ? STARPU_MAIN_RAM : -1,
                                 my_rank == 0 ? (uintptr_t)one : 0, 2, sizeof one[0]);
     starpu_mpi_data_register(first, 39, 0);
-    check(
-        starpu_mpi_task_insert(MPI_COMM_WORLD, &insert_cl, STARPU_RW, first, STARPU_VALUE, &n, sizeof n, 0));
+    check(starpu_mpi_task_insert(MPI_COMM_WORLD, &insert_cl, STARPU_RW, first, 0));
     real_use = orr_data_hooks.use;
     real_joined = orr_data_hooks.joined;
     fact(!failed && real_use && real_joined, "a placement of the program's own moves data");
