@@ -114,7 +114,8 @@ static void called_back(int in_order)
 {
     struct gate gate = { 0 };
     hold(&gate);
-    asked = wanted_when_asked = called = 0;
+    asked = wanted_when_asked = 0;
+    called = 0;
     int status = starpu_data_acquire_cb_sequential_consistency(datum, STARPU_RW, has_it, NULL, in_order);
     bool waits = orr_data_is_wanted(datum) && !called;
     gate_open(&gate);
