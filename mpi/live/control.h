@@ -32,7 +32,7 @@ enum orr_control {
     ORR_CONTROL_WATCH,      /* -, position, - */
     ORR_CONTROL_REACHED,    /* -, position, - */
     ORR_CONTROL_COMING,     /* tag, -, - */
-    ORR_CONTROL_LEND,       /* insertions so far, how many tasks, - (value/borrow.c) */
+    ORR_CONTROL_LEND,       /* insertions so far, tasks (0: none any more), to run (value/borrow.c) */
     ORR_CONTROL_LENT,       /* what waits there, how many come, - (value/lend.c) */
     ORR_CONTROL_LEND_BACK,  /* -: what it was given and has not begun is to go back */
     ORR_CONTROL_RECALL,     /* -, name of a value that is shown, - (value/seen.c) */

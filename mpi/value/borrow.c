@@ -8,6 +8,7 @@
 #include "mpi/value/borrow.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -685,11 +686,30 @@ static bool has_no_wish(void *lend)
     return none;
 }
 
+static bool is_out(struct orr_lend *l, const struct orr_question *q)
+{
+    orr_spin_lock(&l->lock);
+    bool out = q->out;
+    orr_spin_unlock(&l->lock);
+    return out;
+}
+
+/* Answers are waited for: who waits for a worker to give one is to say at once that there is nothing. */
+static void take_back_questions(struct orr_lend *l)
+{
+    for (int i = 0; i < ORR_LEND_QUESTIONS; i++) {
+        const struct orr_question *q = &l->questions[i];
+        while (is_out(l, q) && !orr_control_send(l->controls, q->peer, ORR_CONTROL_LEND, 0, 0, 0, NULL, 0))
+            if (!orr_progress_pass(&l->cluster->progress)) sched_yield();
+    }
+}
+
 void orr_borrow_settle(struct orr_lend *l)
 {
     struct orr_lend_look look;
     if (!l->on) return;
     orr_lend_look(&look, 0);
     if (look.workers == 0) orr_borrow_give_back(l);
+    take_back_questions(l);
     orr_progress_wait(&l->cluster->progress, has_no_wish, l);
 }

@@ -36,7 +36,7 @@ void orr_borrow_end(struct orr_lend *l);
 /* Workers are paused: tasks that none of them has begun go back. Not in the engine. */
 void orr_borrow_give_back(struct orr_lend *l);
 
-/* Nobody asks any more: waits for what was asked for and borrowed. Blocks. */
+/* Nobody asks any more: takes questions back, and waits for answers and for what was borrowed. Blocks. */
 void orr_borrow_settle(struct orr_lend *l);
 
 #endif

@@ -5,8 +5,9 @@
  *
  * Who asks is told at once that there is nothing, where no task waits for a worker. Else a worker that comes
  * by gives a share of the others (half, to a rank that is as fast): those that are back before what waits
- * here would be over. The values go from where they are, and come back there, without a copy; the task keeps
- * its accesses until then. If the borrower cannot run it, it is ready again, its data as they were. */
+ * here would be over. A question that was taken back waits for no worker. The values go from where they are,
+ * and come back there, without a copy; the task keeps its accesses until then. If the borrower cannot run it,
+ * it is ready again, its data as they were. */
 #include "mpi/value/lend.h"
 
 #include <errno.h>
@@ -486,23 +487,28 @@ static void send_answer(struct orr_lend *l, int peer, const struct orr_loan_answ
     }
 }
 
-static bool next_ask(struct orr_lend *l, struct orr_loan_ask *out)
+enum which { ANY_ASK, TAKEN_BACK };
+
+/* The first of those, off the list. */
+static bool next_ask(struct orr_lend *l, enum which which, struct orr_loan_ask *out)
 {
+    uint32_t i = 0;
     orr_spin_lock(&l->lock);
-    bool any = l->nasks > 0;
+    while (which == TAKEN_BACK && i < l->nasks && l->asks[i].count > 0) i++;
+    bool any = i < l->nasks;
     if (any) {
-        *out = l->asks[0];
-        memmove(l->asks, l->asks + 1, --l->nasks * sizeof *l->asks);
+        *out = l->asks[i];
+        memmove(l->asks + i, l->asks + i + 1, (--l->nasks - i) * sizeof *l->asks);
     }
     orr_spin_unlock(&l->lock);
     return any;
 }
 
-static void refuse_all(struct orr_lend *l)
+static void refuse(struct orr_lend *l, enum which which)
 {
     struct orr_loan_ask ask;
     const struct orr_loan_answer nothing = { .surplus = backlog_now(NULL) };
-    while (next_ask(l, &ask)) send_answer(l, ask.peer, &nothing);
+    while (next_ask(l, which, &ask)) send_answer(l, ask.peer, &nothing);
 }
 
 static double slowness_of(struct orr_lend *l, int peer)
@@ -562,7 +568,7 @@ static void serve(struct orr_lender *lender, struct orr_worker *w)
 {
     struct orr_lend *l = (struct orr_lend *)lender;
     struct orr_loan_ask ask;
-    while (next_ask(l, &ask)) give(l, w, &ask);
+    while (next_ask(l, ANY_ASK, &ask)) give(l, w, &ask);
 }
 
 /* Outside of the engine: nothing to give, or a worker sees to it. */
@@ -572,24 +578,38 @@ static void answer(struct orr_waiter *w)
     orr_spin_lock(&l->lock);
     l->answering = false;
     orr_spin_unlock(&l->lock);
-    if (orr_load_seq(&l->closing) || backlog_now(NULL) == 0 || !orr_lend_call(&l->lender)) refuse_all(l);
+    refuse(l, TAKEN_BACK);
+    orr_spin_lock(&l->lock);
+    bool any = l->nasks > 0;
+    orr_spin_unlock(&l->lock);
+    if (!any) return;
+    if (orr_load_seq(&l->closing) || backlog_now(NULL) == 0 || !orr_lend_call(&l->lender)) refuse(l, ANY_ASK);
 }
 
-/* ASK came. */
+/* With the lock. False: there is no room, or what it takes back has been answered. */
+static bool add_ask_locked(struct orr_lend *l, const struct orr_loan_ask *ask)
+{
+    uint32_t i = 0;
+    while (i < l->nasks && l->asks[i].peer != ask->peer) i++;
+    if (ask->count == 0 ? i == l->nasks : !l->asks || l->nasks == (uint32_t)l->cluster->size) return false;
+    if (ask->count > 0) i = l->nasks++;
+    l->asks[i] = *ask;
+    return true;
+}
+
+/* LEND came. */
 static void heard(void *lend, int source, const struct orr_wire_header *h, const void *none)
 {
     struct orr_lend *l = lend;
+    const struct orr_loan_ask ask = {
+        .peer = source, .count = (uint32_t)h->id, .to_run = h->bulk_tag, .insertions = (uint64_t)h->tag
+    };
     (void)none;
     orr_spin_lock(&l->lock);
-    bool first = !l->answering, fits = l->asks && l->nasks < (uint32_t)l->cluster->size;
-    if (fits) {
-        l->asks[l->nasks++] = (struct orr_loan_ask){
-            .peer = source, .count = (uint32_t)h->id, .to_run = h->bulk_tag, .insertions = (uint64_t)h->tag
-        };
-        l->answering = true;
-    }
+    bool fits = add_ask_locked(l, &ask), first = fits && !l->answering;
+    l->answering |= fits;
     orr_spin_unlock(&l->lock);
-    if (fits && first && !orr_waiter_put_off(&l->waiter, answer)) answer(&l->waiter);
+    if (first && !orr_waiter_put_off(&l->waiter, answer)) answer(&l->waiter);
 }
 
 /* ---- beginning and end ---- */
@@ -635,7 +655,7 @@ void orr_lend_end(struct orr_lend *l)
     if (!l->on) return;
     orr_store_seq(&l->closing, true);
     orr_lend_recall(&l->lender);
-    refuse_all(l); /* of a rank that does not end as it should */
+    refuse(l, ANY_ASK); /* of a rank that does not end as it should */
     orr_progress_wait(&l->cluster->progress, is_over, l);
     l->on = false;
     orr_borrow_end(l);

@@ -35,7 +35,7 @@ struct loan;
 /* A question of another rank's. */
 struct orr_loan_ask {
     int peer;
-    uint32_t count;      /* tasks that it wants */
+    uint32_t count;      /* tasks that it wants; 0: it has taken that back */
     uint32_t to_run;     /* that it has borrowed already */
     uint64_t insertions; /* that it had made */
 };

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "mpi/api/session.h"
+#include "mpi/value/borrow.h"
+#include "mpi/value/hungry.h"
 #include "tests/mpi/helper_mpi.h"
 
 enum { TASKS = 60, VALUES = 64, NAP_US = 3000, GIVE_UP_MS = 5000 };
@@ -274,7 +276,7 @@ static int many_data_once(void)
 static void many_data(void)
 {
     int lent = 0;
-    for (int i = 0; i < 10 && lent == 0; i++) lent = many_data_once();
+    for (int i = 0; i < 40 && lent == 0; i++) lent = many_data_once();
     fact(lent > 0 && strange_nodes == 0, "lent tasks of %d data that ask where these are: in main memory",
          MANY);
 }
@@ -430,6 +432,62 @@ static void becomes_another(void)
     fact(end_values(5, &elsewhere), "nor is one that was given another function");
 }
 
+/* Until the program lets it go. */
+static void hold_on(void *buffers[], void *arg)
+{
+    (void)buffers;
+    (void)arg;
+    atomic_fetch_add(&inside, 1);
+    for (int ms = 0; !atomic_load(&open_gate); ms++) {
+        if (ms == GIVE_UP_MS) {
+            atomic_fetch_add(&gave_up, 1);
+            break;
+        }
+        nap_ms();
+    }
+}
+static struct starpu_codelet hold_on_cl = { .cpu_funcs = { hold_on }, .name = "hold_on" };
+
+static bool asks_rank_0(void)
+{
+    int ms = 0;
+    for (; !orr_borrow_is_asked(&orr_the_session.lend, 0) && ms < GIVE_UP_MS; ms++) nap_ms();
+    return ms < GIVE_UP_MS;
+}
+
+/* A rank ends while its question waits for a worker of the other one, which none of them has time for: its
+ * own part of starpu_mpi_shutdown, and then it goes on. */
+static void ends_while_it_asks(void)
+{
+    int elsewhere, none = 0, workers = (int)starpu_worker_get_count();
+    struct orr_lend *l = &orr_the_session.lend;
+    begin_values();
+    atomic_store(&inside, 0);
+    atomic_store(&gave_up, 0);
+    atomic_store(&open_gate, false);
+    starpu_mpi_barrier(MPI_COMM_WORLD);
+    for (int i = 0; i < workers && my_rank == 0; i++)
+        starpu_task_insert(&hold_on_cl, STARPU_EXECUTE_ON_WORKER, i, 0);
+    if (my_rank == 0) soon(&inside, workers);
+    insert_all(&work_cl, 3);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (my_rank == 1) {
+        fact(asks_rank_0(), "a rank without work asks one whose workers are all in long tasks");
+        orr_hungry_stop(l);
+        orr_borrow_settle(l);
+        MPI_Send(&none, 1, MPI_INT, 0, 78, MPI_COMM_WORLD);
+        fact(orr_hungry_start(l) == 0, "and asks no more, nor waits for one of these");
+    } else {
+        MPI_Recv(&none, 1, MPI_INT, 1, 78, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        fact(atomic_load(&inside) == workers,
+             "a rank without work asks one whose workers are all in long tasks");
+        fact(atomic_load(&gave_up) == 0, "and asks no more, nor waits for one of these");
+    }
+    atomic_store(&open_gate, true);
+    starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    fact(end_values(3, &elsewhere), "what it had asked for is done");
+}
+
 int main(int argc, char **argv)
 {
     setenv("ORRERY_MPI_LEND", "1", 1);
@@ -444,5 +502,6 @@ int main(int argc, char **argv)
     learns();
     waits();
     forgives();
+    ends_while_it_asks();
     return mpi_finish();
 }
