@@ -579,7 +579,7 @@ static inline int prepare(struct starpu_task *pub, uint32_t flags, struct orr_pa
     if (orr_unlikely(flags & ORR_TF_NO_QUEUE)) orr_edges_forget(t);
     if (orr_unlikely(pub->use_tag) && !planned && (r = orr_tag_bind(t)) != 0) return r;
     ORR_EVENT(TASK_SUBMITTED, t, t->id, t->sched_ctx, 0);
-    if (orr_unlikely(t->flags & ORR_TF_AWAY) && !(flags & ORR_TF_LISTED)) r = use_together(t);
+    if (orr_unlikely(t->flags & ORR_TF_AWAY)) r = use_together(t);
     if (orr_unlikely(planned) && !r && (r = begin_planned(t, u)) != 0) orr_data_joined();
     return r;
 }

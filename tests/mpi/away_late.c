@@ -12,7 +12,7 @@
 #include "core/data/data.h"
 #include "tests/mpi/helper_mpi.h"
 
-enum { LATE_US = 20000, ROUNDS = 3, KINDS = 8, HELD = 0, WITH_ANOTHER = 6 };
+enum { LATE_US = 20000, ROUNDS = 3, KINDS = 9, HELD = 0, WITH_ANOTHER = 7 };
 
 static starpu_data_handle_t data[2];
 static long value[2];
@@ -113,6 +113,16 @@ static void a_task_of_its_own(void)
     done = 1;
 }
 
+static void a_job_of_a_list(void)
+{
+    struct orrery_joblist *list = orrery_joblist_create("late", 0);
+    struct starpu_task *t = starpu_task_build(&add_ten_beside_cl, STARPU_RW, data[0], 0);
+    check(!list || !t || orrery_joblist_add_job(list, t));
+    check(orrery_joblist_wait_for_all(list));
+    orrery_joblist_destroy(list);
+    done = 1;
+}
+
 static void a_task_with_another(void)
 {
     check(starpu_task_insert(&add_ten_beside_cl, STARPU_RW, data[0], STARPU_R, data[1], 0));
@@ -135,6 +145,7 @@ static const struct {
                    { called_back, "acquired with a callback" },
                    { called_back_out_of_order, "acquired with a callback, out of order" },
                    { a_task_of_its_own, "written by a task of its own" },
+                   { a_job_of_a_list, "written by a job of a list" },
                    { a_task_with_another, "written by a task of its own, which waits for another datum" },
                    { a_task_with_a_guest, "the same, and it writes that, too" } };
 
