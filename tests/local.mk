@@ -120,6 +120,7 @@ INPROC_MPI_TESTS += tests/mpi/seen_lent
 INPROC_MPI_TESTS += tests/mpi/away_late tests/mpi/away_threads
 INPROC_MPI_TESTS += tests/mpi/lending_hostile
 INPROC_MPI_TESTS += tests/mpi/lending_busy
+MPI_TESTS += tests/mpi/lending_kernels
 INPROC_MPI_TESTS += tests/mpi/versions
 MPI_TESTS += tests/mpi/launcher
 MPI_TESTS += tests/mpi/live_view

@@ -39,12 +39,13 @@ struct orr_borrowed {
     struct orr_borrowed *next;
     int peer;
     _Atomic int left; /* messages under way */
-    uint64_t since_ns, body_ns;
+    uint64_t since_ns;
     struct orr_loan_back back;
     struct orr_loan_head *message;
     starpu_cpu_func_t function;
     const char *name; /* of its codelet */
     void *interfaces[ORR_LOAN_DATA];
+    enum starpu_data_access_mode modes[ORR_LOAN_DATA];
     union interface interface[ORR_LOAN_DATA];
     struct value values[ORR_LOAN_DATA];
 };
@@ -162,6 +163,17 @@ static void return_values(struct orr_borrowed *b)
     }
 }
 
+/* What its function left beside values. */
+static void describe_end(struct orr_borrowed *b)
+{
+    b->back.held_ns = orr_clock_ns() - b->since_ns;
+    for (uint32_t i = 0; i < b->message->ndata; i++) {
+        struct orr_dense_view v;
+        orr_dense_read(&b->interface[i], &v);
+        for (size_t k = 0; k < v.ndim; k++) b->back.nn[i][k] = v.nn[k];
+    }
+}
+
 /* failure: the lender runs it itself. */
 static void send_back(struct orr_borrowed *b, int failure)
 {
@@ -171,12 +183,12 @@ static void send_back(struct orr_borrowed *b, int failure)
     l->to_run--;
     orr_spin_unlock(&l->lock);
     orr_store_relaxed(&b->left, 2);
-    b->back = (struct orr_loan_back){ .held_ns = orr_clock_ns() - b->since_ns, .body_ns = b->body_ns };
+    if (!failure) describe_end(b);
     memset(&b->request, 0, sizeof b->request);
     orr_request_init(&b->request);
     b->request.failure = failure;
     b->request.payload.base = &b->back;
-    b->request.payload.bytes = sizeof b->back;
+    b->request.payload.bytes = orr_loan_back_bytes(b->message->ndata);
     b->request.done = end_told;
     orr_loan_post(l, &b->request, ORR_SEND, b->peer, ORR_LOAN_TAG_BACK + (int64_t)b->message->id);
     if (!failure) return_values(b);
@@ -209,11 +221,13 @@ static struct orr_borrowed *take_unrun(struct orr_lend *l)
 }
 
 /* What a function may ask its task. */
-static void show(struct starpu_task *t, int nbuffers, void *args, size_t args_bytes)
+static void show(struct starpu_task *t, int nbuffers, enum starpu_data_access_mode *modes, void *args,
+                 size_t args_bytes)
 {
     static starpu_data_handle_t none[ORR_LOAN_DATA]; /* its data have handles with the lender only */
     t->nbuffers = nbuffers;
     t->dyn_handles = nbuffers > STARPU_NMAXBUFS ? none : NULL;
+    t->dyn_modes = modes;
     t->cl_arg = args;
     t->cl_arg_size = args_bytes;
 }
@@ -230,10 +244,13 @@ static void body(void *buffers[], void *lend)
     uint64_t began_ns = orr_clock_ns();
     t->name = b->name;
     t->callback_arg = b;
-    show(t, (int)h->ndata, args, h->args_bytes);
+    t->priority = h->priority;
+    show(t, (int)h->ndata, b->modes, args, h->args_bytes);
     b->function(b->interfaces, args);
-    show(t, 0, lend, 0);
-    b->body_ns = orr_clock_ns() - began_ns;
+    show(t, 0, NULL, lend, 0);
+    b->back.failed = t->failed;
+    t->failed = 0;
+    b->back.body_ns = orr_clock_ns() - began_ns;
 }
 
 static void ended(void *borrowed)
@@ -296,6 +313,8 @@ static int make_interface(struct orr_borrowed *b, unsigned i, const struct orr_l
     b->interface[i].head.id = (enum starpu_data_interface_id)d->interface;
     b->interface[i].head.ptr = b->interface[i].head.dev_handle = (uintptr_t)bytes;
     orr_dense_write(&b->interface[i], &view);
+    orr_dense_set_base(&b->interface[i], d->base);
+    b->modes[i] = (enum starpu_data_access_mode)d->mode;
     b->interfaces[i] = &b->interface[i];
     return 0;
 }

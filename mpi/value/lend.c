@@ -100,6 +100,15 @@ static void add_volume(struct volume *v, int mode, bool in_place, double bytes)
     if (mode & STARPU_W && !in_place) v->back += bytes;
 }
 
+/* A function may lengthen such data, up to there. */
+static bool has_room_for_more(const struct orr_data *h, const void *interface)
+{
+    const struct orr_dense_kind *k = orr_dense_kinds[h->ops->interfaceid];
+    struct orr_dense_view v;
+    orr_dense_read(interface, &v);
+    return k->allocsize && orr_dense_member(interface, k->allocsize) > orr_dense_bytes(&v);
+}
+
 /* Whether the value of datum i can be sent or shown to peer; adds what that takes. */
 static bool may_send(const struct orr_lend *l, int peer, const struct starpu_task *p, unsigned i,
                      struct volume *v)
@@ -112,6 +121,7 @@ static bool may_send(const struct orr_lend *l, int peer, const struct starpu_tas
     if (!orr_handle_payload_dense(h, home_interface(h), &payload)) return false;
     if (orr_dense_kinds[h->ops->interfaceid]->by_pointer || h->ops->interface_size > ORR_LOAN_INTERFACE)
         return false;
+    if (has_room_for_more(h, home_interface(h))) return false;
     bool in_place = is_shown(l, peer, &payload);
     add_volume(v, mode, in_place, (double)payload.bytes);
     return true;
@@ -173,13 +183,19 @@ static bool pays(struct asked *a, const struct orr_task *t)
     return does;
 }
 
+/* They would run on whoever takes what comes back, and which need not be a worker. */
+static bool calls_back(const struct starpu_task *p)
+{
+    return p->callback_func || p->epilogue_callback_func || p->cl->callback_func;
+}
+
 static bool may_lend(struct orr_task *t, void *asked)
 {
     struct asked *a = asked;
     const struct starpu_task *p = t->pub;
     unsigned n = STARPU_TASK_GET_NBUFFERS(p);
     a->volume = (struct volume){ 0 };
-    if (n == 0 || n > ORR_LOAN_DATA || n != t->naccesses) return false;
+    if (n == 0 || n > ORR_LOAN_DATA || n != t->naccesses || calls_back(p)) return false;
     if ((p->cl_arg && p->cl_arg_size == 0) || p->cl_arg_size > ARGS_MOST) return false;
     for (unsigned i = 0; i < n; i++)
         if (!may_send(a->lend, a->ask->peer, p, i, &a->volume)) return false;
@@ -214,7 +230,8 @@ static void describe(struct orr_loan_datum *d, const struct asked *a, const stru
     *d = (struct orr_loan_datum){ .interface = ((const struct orr_dense_head *)interface)->id,
                                   .elemsize = v.elemsize,
                                   .ndim = (uint32_t)v.ndim,
-                                  .mode = (uint32_t)mode & STARPU_RW };
+                                  .mode = (uint32_t)mode };
+    d->base = orr_dense_base(orr_dense_kinds[d->interface], interface);
     for (size_t k = 0; k < v.ndim; k++) d->nn[k] = v.nn[k], d->ld[k] = v.ld[k];
     if (!orr_handle_payload_dense(STARPU_TASK_GET_HANDLE(p, i), interface, &payload)) return;
     bool in_place = is_shown(a->lend, a->ask->peer, &payload);
@@ -321,10 +338,24 @@ static void note_result(struct loan *n, int status)
     orr_spin_unlock(&l->lock);
 }
 
+/* What its function left beside values. */
+static void take_end(struct loan *n)
+{
+    struct starpu_task *p = n->task->pub;
+    p->failed = n->result.failed != 0;
+    for (uint32_t i = 0; i < n->message->ndata; i++) {
+        const struct orr_loan_datum *d = &data_of(n->message)[i];
+        const uint64_t *nn = n->result.nn[i];
+        if (d->mode & STARPU_W && memcmp(d->nn, nn, d->ndim * sizeof *nn))
+            orr_dense_set_shape(STARPU_TASK_GET_INTERFACES(p)[i], nn);
+    }
+}
+
 static void finish(struct loan *n, int status)
 {
     struct orr_lend *l = n->lend;
     note_result(n, status);
+    if (!status) take_end(n);
     (status ? orr_lend_refused : orr_lend_returned)(n->task);
     free_loan(n);
     orr_loan_over(l);
@@ -418,7 +449,7 @@ static void start(struct loan *n)
     orr_request_init(&n->out);
     orr_request_init(&n->back);
     n->back.payload.base = &n->result;
-    n->back.payload.bytes = sizeof n->result;
+    n->back.payload.bytes = orr_loan_back_bytes(n->message->ndata);
     n->back.done = came_back;
     n->out.payload.base = n->message;
     n->out.payload.bytes = n->message_bytes;

@@ -121,14 +121,21 @@ struct orr_loan_datum {
     uint64_t elemsize, nn[ORR_LOAN_DIMS];
     uint64_t at, ld[ORR_LOAN_DIMS]; /* where it is used in place, and its layout there; at 0: it is sent */
     uint32_t interface, ndim;
-    uint32_t mode; /* STARPU_R, W or RW */
+    uint32_t mode; /* as the kernel may ask for it: STARPU_R, W or RW, and what else the task says */
     uint32_t unused;
+    uint64_t base; /* where in the whole a piece of a vector begins, in elements */
 };
 
 struct orr_loan_back {
-    uint64_t held_ns; /* from when all of it was there until it was over */
-    uint64_t body_ns; /* its function alone */
+    uint64_t held_ns;                          /* from when all of it was there until it was over */
+    uint64_t body_ns;                          /* its function alone */
+    uint64_t failed;                           /* starpu_task_ft_failed was called */
+    uint64_t nn[ORR_LOAN_DATA][ORR_LOAN_DIMS]; /* of those data that there are: it may have shortened them */
 };
+static inline size_t orr_loan_back_bytes(uint32_t ndata)
+{
+    return offsetof(struct orr_loan_back, nn) + ndata * sizeof((struct orr_loan_back *)0)->nn[0];
+}
 
 static inline int64_t orr_loan_value_tag(int64_t way, uint64_t id, uint32_t datum)
 {

@@ -130,6 +130,20 @@ void orr_dense_write(void *itf, const struct orr_dense_view *v)
     if (k->allocsize) set(itf, k->allocsize, orr_dense_bytes(v));
 }
 
+void orr_dense_set_base(void *itf, size_t base)
+{
+    const struct orr_dense_kind *k = orr_dense_kind_of(itf);
+    if (k->base) set(itf, k->base, base);
+}
+
+void orr_dense_set_shape(void *itf, const uint64_t *nn)
+{
+    struct orr_dense_view v;
+    orr_dense_read(itf, &v);
+    for (size_t i = 0; i < v.ndim; i++) v.nn[i] = nn[i];
+    write_nn(itf, &v);
+}
+
 size_t orr_dense_bytes(const struct orr_dense_view *v)
 {
     size_t bytes = v->elemsize;

@@ -36,6 +36,7 @@ struct orr_dense_kind {
     uint16_t ld[ORR_DENSE_NAMED_DIMS]; /* elements between neighbours; [0] is unused */
     uint16_t elemsize;
     uint16_t allocsize; /* 0: it has none */
+    uint16_t base;      /* of a piece: where in the whole it begins, in elements; 0: it does not say */
 };
 
 #define DENSE(ID, name, phrase) extern const struct orr_dense_kind orr_##name##_kind;
@@ -79,6 +80,15 @@ ORR_EXPORT void orr_dense_read(const void *itf, struct orr_dense_view *view_out)
  * to the packed size. An ndim structure must be followed by room for the arrays (orr_ndim_ops has it in
  * interface_size). */
 ORR_EXPORT void orr_dense_write(void *itf, const struct orr_dense_view *view);
+
+/* Where in the whole it begins; 0 where its kind does not say, for which nothing is set. */
+static inline size_t orr_dense_base(const struct orr_dense_kind *k, const void *itf)
+{
+    return k->base ? orr_dense_member(itf, k->base) : 0;
+}
+ORR_EXPORT void orr_dense_set_base(void *itf, size_t base);
+/* Writes the numbers of elements alone, ndim of them. */
+ORR_EXPORT void orr_dense_set_shape(void *itf, const uint64_t *nn);
 
 /* Bytes of the elements. */
 ORR_EXPORT size_t orr_dense_bytes(const struct orr_dense_view *view);

@@ -12,6 +12,7 @@ const struct orr_dense_kind orr_vector_kind = {
     .nn = { offsetof(struct starpu_vector_interface, nx) },
     .elemsize = offsetof(struct starpu_vector_interface, elemsize),
     .allocsize = offsetof(struct starpu_vector_interface, allocsize),
+    .base = offsetof(struct starpu_vector_interface, slice_base),
 };
 
 struct starpu_data_interface_ops starpu_interface_vector_ops = {
