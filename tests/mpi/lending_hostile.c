@@ -239,12 +239,12 @@ static void turns_away_with_guests(void)
 enum { MANY = 10 };
 static atomic_int strange_nodes;
 
-/* Of data that this rank has no handles of. */
+/* Of data that this rank has no handles of: writes the first. */
 static void ask_for_nodes(void *buffers[], void *arg UNUSED)
 {
     usleep(NAP_US);
+    ++*(int *)STARPU_VECTOR_GET_PTR(buffers[0]);
     for (unsigned i = 0; i < MANY; i++) {
-        ++*(int *)STARPU_VECTOR_GET_PTR(buffers[i]);
         if (starpu_task_get_current_data_node(i) != STARPU_MAIN_RAM) atomic_fetch_add(&strange_nodes, 1);
         if (my_rank == 1 && STARPU_TASK_GET_HANDLE(starpu_task_get_current(), i))
             atomic_fetch_add(&strange_nodes, 1);
@@ -255,20 +255,25 @@ static struct starpu_codelet ask_for_nodes_cl = { .cpu_funcs = { ask_for_nodes }
                                                   .nbuffers = STARPU_VARIABLE_NBUFFERS,
                                                   .name = "ask_for_nodes" };
 
+/* All read the first data, and each writes one of the others: so many are ready at once that a rank is given
+ * some even if it was slower before. */
 static int many_data_once(void)
 {
-    enum { PARTS = TASKS / MANY, ROUNDS = 20 };
+    enum { READ = MANY - 1 };
     int elsewhere;
     struct starpu_data_descr descrs[MANY];
     atomic_store(&ran_here, 0);
     begin_values();
-    for (int i = 0; i < PARTS * ROUNDS; i++) {
-        for (int k = 0; k < MANY; k++)
-            descrs[k] = (struct starpu_data_descr){ handle[i % PARTS * MANY + k], STARPU_RW };
+    for (int k = 0; k < READ; k++) {
+        value[k][0] = 1;
+        descrs[1 + k] = (struct starpu_data_descr){ handle[k], STARPU_R };
+    }
+    for (int i = READ; i < TASKS; i++) {
+        descrs[0] = (struct starpu_data_descr){ handle[i], STARPU_RW };
         starpu_mpi_task_insert(MPI_COMM_WORLD, &ask_for_nodes_cl, STARPU_DATA_MODE_ARRAY, descrs, MANY, 0);
     }
     starpu_mpi_wait_for_all(MPI_COMM_WORLD);
-    int right = end_values(ROUNDS, &elsewhere), lent = atomic_load(&ran_here) > 0;
+    int right = end_values(1, &elsewhere), lent = atomic_load(&ran_here) > 0;
     MPI_Bcast(&lent, 1, MPI_INT, 1, MPI_COMM_WORLD);
     return right ? lent : -1;
 }
