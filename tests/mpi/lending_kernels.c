@@ -78,7 +78,8 @@ static int look_once(void)
     for (int i = 0; i < TASKS; i++) {
         int priority = i % 4;
         starpu_mpi_task_insert(MPI_COMM_WORLD, &look_cl, STARPU_RW, handle[i], STARPU_R, common_handle,
-                               STARPU_VALUE, &priority, sizeof priority, STARPU_PRIORITY, priority, 0);
+                               STARPU_VALUE, &priority, sizeof priority, STARPU_PRIORITY, priority,
+                               STARPU_EXECUTE_ON_NODE, 0, 0);
     }
     starpu_mpi_wait_for_all(MPI_COMM_WORLD);
     return end_values();
@@ -115,7 +116,8 @@ static int pieces_once(void)
     starpu_data_partition_plan(all, &blocks, handle);
     for (int i = 0; i < TASKS; i++) starpu_mpi_data_register(handle[i], i, 0);
     for (int i = 0; i < TASKS; i++)
-        starpu_mpi_task_insert(MPI_COMM_WORLD, &add_place_cl, STARPU_RW, handle[i], 0);
+        starpu_mpi_task_insert(MPI_COMM_WORLD, &add_place_cl, STARPU_RW, handle[i], STARPU_EXECUTE_ON_NODE, 0,
+                               0);
     starpu_mpi_wait_for_all(MPI_COMM_WORLD);
     starpu_data_partition_clean(all, TASKS, handle);
     starpu_data_unregister(all);
@@ -153,13 +155,15 @@ static int shorten_once(void)
 {
     begin_values(VALUES, VALUES);
     for (int i = 0; i < TASKS; i++) {
-        task[i] = starpu_mpi_task_build(MPI_COMM_WORLD, &shorten_cl, STARPU_RW, handle[i], 0);
+        task[i] = starpu_mpi_task_build(MPI_COMM_WORLD, &shorten_cl, STARPU_RW, handle[i],
+                                        STARPU_EXECUTE_ON_NODE, 0, 0);
         if (task[i]) {
             task[i]->destroy = 0;
             task[i]->detach = 0;
             atomic_fetch_add(&strange, starpu_task_submit(task[i]) != 0);
         }
-        starpu_mpi_task_post_build(MPI_COMM_WORLD, &shorten_cl, STARPU_RW, handle[i], 0);
+        starpu_mpi_task_post_build(MPI_COMM_WORLD, &shorten_cl, STARPU_RW, handle[i], STARPU_EXECUTE_ON_NODE,
+                                   0, 0);
     }
     for (int i = 0; i < TASKS; i++) {
         if (!task[i]) continue;
@@ -203,7 +207,8 @@ static void lengthen(void)
     strange = 0;
     begin_values(VALUES, ROOM);
     for (int i = 0; i < TASKS * TIMES; i++)
-        starpu_mpi_task_insert(MPI_COMM_WORLD, &append_cl, STARPU_RW, handle[i % TASKS], 0);
+        starpu_mpi_task_insert(MPI_COMM_WORLD, &append_cl, STARPU_RW, handle[i % TASKS],
+                               STARPU_EXECUTE_ON_NODE, 0, 0);
     starpu_mpi_wait_for_all(MPI_COMM_WORLD);
     for (int i = 0; i < TASKS && my_rank == 0; i++) {
         long last = VALUES + TIMES * 1000 - 1;
