@@ -33,6 +33,15 @@ static int soon(atomic_int *count, int at_least)
     return ms < GIVE_UP_MS;
 }
 
+/* In a kernel, until the program opens the gate. */
+static void until_let_go(void)
+{
+    int ms = 0;
+    atomic_fetch_add(&inside, 1);
+    for (; !atomic_load(&open_gate) && ms < GIVE_UP_MS; ms++) nap_ms();
+    if (ms == GIVE_UP_MS) atomic_fetch_add(&gave_up, 1);
+}
+
 /* value[0] += the argument; value[1]: the rank. On rank 1 it waits until the program lets it go. */
 static void work(void *buffers[], void *arg)
 {
@@ -43,16 +52,7 @@ static void work(void *buffers[], void *arg)
         strcmp(starpu_task_get_name(starpu_task_get_current()), "work"))
         atomic_fetch_add(&mistaken, 1);
     usleep(NAP_US);
-    if (my_rank == 1 && atomic_load(&gated)) {
-        atomic_fetch_add(&inside, 1);
-        for (int ms = 0; !atomic_load(&open_gate); ms++) {
-            if (ms == GIVE_UP_MS) {
-                atomic_fetch_add(&gave_up, 1);
-                break;
-            }
-            nap_ms();
-        }
-    }
+    if (my_rank == 1 && atomic_load(&gated)) until_let_go();
     v[0] += step;
     v[1] = my_rank;
     atomic_fetch_add(&ran_here, 1);
@@ -437,19 +437,9 @@ static void becomes_another(void)
     fact(end_values(5, &elsewhere), "nor is one that was given another function");
 }
 
-/* Until the program lets it go. */
-static void hold_on(void *buffers[], void *arg)
+static void hold_on(void *buffers[] UNUSED, void *arg UNUSED)
 {
-    (void)buffers;
-    (void)arg;
-    atomic_fetch_add(&inside, 1);
-    for (int ms = 0; !atomic_load(&open_gate); ms++) {
-        if (ms == GIVE_UP_MS) {
-            atomic_fetch_add(&gave_up, 1);
-            break;
-        }
-        nap_ms();
-    }
+    until_let_go();
 }
 static struct starpu_codelet hold_on_cl = { .cpu_funcs = { hold_on }, .name = "hold_on" };
 
