@@ -9,6 +9,7 @@
 #define ORR_TESTS_HELPER_MPI_H
 
 #include <signal.h>
+#include <sys/wait.h>
 #include <starpu_mpi.h>
 #include "tests/helper.h"
 
@@ -49,13 +50,33 @@ __attribute__((format(printf, 5, 6), unused)) static int fact_record(int cond, c
 
 #define fact(cond, ...) fact_record(!!(cond), __FILE__, __LINE__, #cond, __VA_ARGS__)
 
+/* Writes where each thread of this process is, by eu-stack (elfutils) where that is installed. */
+UNUSED static void write_stacks(void)
+{
+    enum { WAITS = 60, WAIT_US = 100000 };
+    char pid[24];
+    snprintf(pid, sizeof pid, "%ld", (long)getpid());
+    pid_t child = vfork(); /* from a handler of a signal: fork would take locks of malloc */
+    if (child == 0) {
+        dup2(STDERR_FILENO, STDOUT_FILENO);
+        execlp("eu-stack", "eu-stack", "-n", "24", "-p", pid, (char *)NULL);
+        _exit(127);
+    }
+    for (int i = 0; i < WAITS && child > 0 && waitpid(child, NULL, WNOHANG) == 0; i++) usleep(WAIT_US);
+}
+
 /* The time is over: says where this rank was, and ends it. */
 UNUSED static void out_of_time(int signal_number UNUSED)
 {
+    enum {
+        OTHERS_S = 3
+    }; /* until the other ranks have written theirs: mpirun kills them when the first ends */
     char line[320];
     int length = snprintf(line, sizeof line, "# rank %d: out of time after fact %d: %s\n", my_rank,
                           fact_count, fact_count ? fact_text[fact_count - 1] : "none");
-    if (write(2, line, (size_t)length) < 0) _exit(3);
+    if (write(STDERR_FILENO, line, (size_t)length) < 0) _exit(3);
+    write_stacks();
+    sleep(OTHERS_S);
     _exit(2);
 }
 
