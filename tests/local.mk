@@ -7,6 +7,7 @@
 #   CXX_TESTS    += tests/api/cxx_insert    .cc to .tap: a C++11 program over the public interface
 #   MPI_TESTS    += tests/mpi/task_insert   .c to .mpi: under mpirun, ranks from a line "ranks: 2 3 4" in the source
 #   OWNER_TESTS  += tests/mpi/memory        one of MPI_TESTS that make check-dmda leaves out
+#   FIXED_RANKS  += tests/mpi/asleep        one of those under mpirun that make check-ranks leaves out
 #   ONE_THREAD   += tests/core/env         also one that check-tsan leaves out: it is about what one thread does, or mostly waits
 #   SCRIPT_TESTS += tests/valgrind.sh      a shell script that prints TAP
 #   INSTEAD_TESTS += tests/double.sh       one of these that does more in make check-long (ORR_DOUBLE=all)
@@ -382,6 +383,10 @@ SCRIPT_TESTS += tests/examples/devices.sh
 
 # make check-dmda leaves out: where a copy is under owner-computes, loops that are pruned, task_build, iterations that are replayed.
 OWNER_TESTS += tests/mpi/recorded tests/mpi/memory tests/mpi/remains tests/mpi/task_insert tests/mpi/reductions_short tests/mpi/iterations tests/mpi/coop
+
+# make check-ranks leaves out: what is about as many ranks as its source says, or asks for answers in time.
+FIXED_RANKS += tests/mpi/asleep tests/mpi/callbacks tests/mpi/direct tests/mpi/failed_messages tests/mpi/first_value tests/mpi/lending_hostile \
+	tests/mpi/lending_busy tests/mpi/lending_kernels tests/mpi/memory tests/mpi/numa tests/mpi/recorded tests/mpi/shutdown tests/mpi/standing
 
 # make check-long only. The full soak: tests/long/soak.tap --tasks 100000000; across ranks:
 # mpirun -n 3 tests/long/soak_mpi.mpi --tasks 1000000

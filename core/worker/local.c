@@ -55,6 +55,18 @@ unsigned orr_worker_order_next(unsigned worker)
     return next;
 }
 
+void orr_worker_order_skip(unsigned worker, unsigned next)
+{
+    struct orr_worker *w = &orr_workers[worker];
+    orr_spin_lock(&w->local_lock);
+    if (next > w->next_order) {
+        w->next_order = w->skipped_orders = next;
+        admit_ordered_locked(w);
+    }
+    orr_spin_unlock(&w->local_lock);
+    orr_wake_worker(w);
+}
+
 static void insert_ordered_locked(struct orr_worker *w, struct orr_task *t)
 {
     struct orr_task **at = &w->ordered;
@@ -66,10 +78,19 @@ static void insert_ordered_locked(struct orr_worker *w, struct orr_task *t)
     admit_ordered_locked(w);
 }
 
+static bool is_skipped(struct orr_worker *w, unsigned n)
+{
+    orr_spin_lock(&w->local_lock);
+    bool skipped = n < w->skipped_orders;
+    orr_spin_unlock(&w->local_lock);
+    return skipped;
+}
+
 /* A task whose order was taken, after its submission, by another: said before it may run, and be gone. */
 static void check_order(struct orr_worker *w, const struct orr_task *t)
 {
-    if (orr_unlikely(orr_worker_order_is_taken(w, t->pub->workerorder)))
+    if (orr_unlikely(orr_worker_order_is_taken(w, t->pub->workerorder)) &&
+        !is_skipped(w, t->pub->workerorder))
         orr_error("task %s: its workerorder was used twice; it runs nevertheless", orr_task_name(t));
 }
 

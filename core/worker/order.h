@@ -8,5 +8,8 @@
 
 /* The workerorder that comes next on a worker. */
 ORR_EXPORT unsigned orr_worker_order_next(unsigned worker);
+/* What is missing of the orders below this one will not come: tasks that have one run when they are ready,
+ * and this one comes next. */
+ORR_EXPORT void orr_worker_order_skip(unsigned worker, unsigned next);
 
 #endif

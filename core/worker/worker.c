@@ -186,6 +186,7 @@ int orr_workers_start(void)
     for (unsigned i = 0; i < orr_worker_count; i++) {
         struct orr_worker *w = &orr_workers[i];
         w->next_order = 1;
+        w->skipped_orders = 0;
         if (w->driven) {
             orr_add_acq_rel(&workers_up, 1u);
             continue;

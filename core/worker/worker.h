@@ -52,6 +52,7 @@ struct orr_worker {
     struct orr_task *local_head, *local_tail;
     struct orr_task *ordered, *ordered_last; /* tasks with workerorder, sorted, waiting for their turn */
     unsigned next_order;                     /* the workerorder that may run next */
+    unsigned skipped_orders;                 /* those below it do not wait for each other any more */
 
     /* the worker's own [own: worker] */
     ORR_ALIGNED_LINE struct orr_task *kept; /* released by the last task, to run next */

@@ -31,6 +31,7 @@ struct plan {
     size_t steps, next; /* how many; the one that choose is asked for */
     struct step *step;
     unsigned *base; /* by worker of a rank: order there of what ran before */
+    unsigned *last; /* by worker: the highest order that a rank has there */
     unsigned workers;
     bool refused;
     char path[]; /* for messages */
@@ -71,6 +72,11 @@ static uint64_t mixed(const struct step *s)
     return h ^ h >> 32;
 }
 
+static bool is_here(const struct plan *p, int worker)
+{
+    return worker >= 0 && (unsigned)worker < p->workers;
+}
+
 static void keep(struct plan *p, const struct orr_plan *file)
 {
     uint64_t before = 0;
@@ -81,6 +87,10 @@ static void keep(struct plan *p, const struct orr_plan *file)
     }
     p->step[p->steps] = (struct step){ .before = before };
     for (unsigned w = 0; w < p->workers; w++) p->base[w] = orr_worker_order_next(w) - 1;
+    for (size_t i = 0; i < p->steps; i++) {
+        const struct step *s = &p->step[i];
+        if (is_here(p, s->worker) && s->order > p->last[s->worker]) p->last[s->worker] = s->order;
+    }
 }
 
 static int begin(const struct orr_place_setup *setup, void **state_out)
@@ -98,7 +108,8 @@ static int begin(const struct orr_place_setup *setup, void **state_out)
         p->steps = file.tasks;
         p->workers = starpu_worker_get_count();
         p->step = orr_malloc((p->steps + 1) * sizeof *p->step);
-        p->base = orr_calloc(p->workers + 1, sizeof *p->base);
+        p->base = orr_calloc(2 * (p->workers + 1), sizeof *p->base);
+        if (p->base) p->last = p->base + p->workers + 1;
     }
     if (!p || !p->step || !p->base) {
         if (p) orr_free(p->step);
@@ -137,12 +148,19 @@ static void describe_view(const struct orr_place_view *v, char *text, size_t byt
     if (v->file && used < bytes) snprintf(text + used, bytes - used, " [%s:%d]", v->file, v->line);
 }
 
+/* From here on nothing is inserted: what was does not wait for the turn of what comes no more. */
+static void give_up(struct plan *p)
+{
+    p->refused = true;
+    for (unsigned w = 0; w < p->workers; w++) orr_worker_order_skip(w, p->base[w] + p->last[w] + 1);
+}
+
 /* The first difference: the plan's side is read again. */
 static int refuse(struct plan *p, const struct orr_place_view *v, const char *what)
 {
     struct orr_plan file;
     char why[ORR_PLAN_TEXT], planned[400] = "nothing more", inserted[400];
-    p->refused = true;
+    give_up(p);
     describe_view(v, inserted, sizeof inserted);
     if (v->position < p->steps && !orr_plan_read(&file, p->path, why)) {
         if (v->position < file.tasks) orr_plan_describe(&file, v->position, planned, sizeof planned);
@@ -171,13 +189,13 @@ static int bind(void *state, struct starpu_task *task, uint64_t position)
 {
     struct plan *p = state;
     const struct step *s = &p->step[position];
-    if (s->worker < 0 || (unsigned)s->worker >= p->workers) return 0;
+    if (!is_here(p, s->worker)) return 0;
     if (task->execute_on_a_specific_worker && task->workerid != (unsigned)s->worker) {
         orr_error("starpu_mpi_task_insert: the plan %s gives insertion %zu (%s) to worker %d, and the "
                   "program to %u",
                   p->path, (size_t)position, task->cl && task->cl->name ? task->cl->name : "without name",
                   s->worker, task->workerid);
-        p->refused = true;
+        give_up(p);
         return -EINVAL;
     }
     task->workerid = (unsigned)s->worker;

@@ -27,7 +27,7 @@ static void stand_still(int signal)
 
 int main(int argc, char **argv)
 {
-    int id[2], ids[2 * 4];
+    int id[2], ids[2 * RANKS_MOST];
     MPI_Status status;
     mpi_start(&argc, &argv, 1);
     starpu_data_handle_t h;

@@ -14,7 +14,7 @@
 #include "core/base/clock.h"
 #include "tests/mpi/helper_mpi.h"
 
-enum { DATA = 6, STEPS = 80, MOST = 200, SWEEPS = 4, SWEEP = 40 };
+enum { DATA = 10, STEPS = 80, MOST = 200, SWEEPS = 4, SWEEP = 40 };
 
 static char folder[200], path[256], second[256];
 static starpu_data_handle_t handle[DATA];
@@ -392,7 +392,7 @@ static int run_ahead(const char *sched, const char *record)
 static void ran_ahead(void)
 {
     char sched[300];
-    if (ranks == 1) return;
+    if (ranks == 1 || ranks + 1 >= DATA) return; /* ranks 0 and 1 have two data each */
     snprintf(sched, sizeof sched, "plan:%s", path);
     int failed = run_ahead(NULL, path) | run_ahead(sched, NULL);
     fact(!failed, "a run in which ranks ran ahead of one that waited is run again");
@@ -438,6 +438,44 @@ static starpu_data_handle_t register_temporary(void)
     starpu_variable_data_register(&h, -1, 0, sizeof(int));
     starpu_mpi_data_register(h, 90, 0);
     return h;
+}
+
+/* The orders of the first two tasks turned around by hand. */
+static void turn_around(const char *from, const char *to)
+{
+    char line[1000];
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (my_rank == 0) {
+        FILE *in = fopen(from, "r"), *out = fopen(to, "w");
+        while (in && out && fgets(line, sizeof line, in)) {
+            char *at = strncmp(line, "task ", 5) ? NULL : strstr(line, " order ");
+            if (at) at[7] = (char)('1' + '2' - at[7]);
+            fputs(line, out);
+        }
+        if (in) fclose(in);
+        if (out) fclose(out);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* The first task waits for its turn behind the second, and that is another one, which is refused. */
+static void refused_before_its_turn(void)
+{
+    char sched[300];
+    int failed = start(NULL, path), first = orrery_cluster_worker_get_number(0, 0);
+    failed |= insert_on(first, 0, 1) | insert_on(first, 2, 3);
+    failed |= starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    unregister();
+    failed |= starpu_mpi_shutdown();
+    turn_around(path, second);
+    snprintf(sched, sizeof sched, "plan:%s", second);
+    failed |= start(sched, NULL) | insert_on(first, 0, 1);
+    int r = insert_on(first, 2, 4);
+    failed |= starpu_mpi_wait_for_all(MPI_COMM_WORLD);
+    unregister();
+    failed |= starpu_mpi_shutdown();
+    fact(!failed && r == -EINVAL && (my_rank || value[0] == 1),
+         "a task that waits for the turn of one that is refused runs");
 }
 
 /* Temporary data, under one tag one after the other: the second is written while the first is still to be
@@ -632,6 +670,7 @@ int main(int argc, char **argv)
     waited();
     ran_ahead();
     temporaries();
+    refused_before_its_turn();
     out_of_order();
     changed();
     badly_measured();

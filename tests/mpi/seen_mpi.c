@@ -9,7 +9,7 @@
 #include "mpi/value/seen.h"
 #include "tests/mpi/helper_mpi.h"
 
-enum { COUNT = 16384, DATA = 6, STEPS = 300, ROUNDS = 3 };
+enum { COUNT = 16384, DATA = 8, STEPS = 300, ROUNDS = 3 };
 
 static int torn, wrong;
 

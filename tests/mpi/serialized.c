@@ -71,7 +71,7 @@ static struct starpu_codelet add_cl = {
     .cpu_funcs = { add_func }, .nbuffers = 2, .modes = { STARPU_RW, STARPU_R }, .name = "add"
 };
 
-enum { DATA = 6, COUNT = 50, COMMS = 12 };
+enum { DATA = 8, COUNT = 50, COMMS = 12 };
 
 int main(int argc, char **argv)
 {

@@ -75,11 +75,12 @@ int main(int argc, char **argv)
     own = my_rank ? mine : "0.2.0, messages of form 6";
     refused("0.2.0, messages of form 6 on rank 0 (host ");
     own = my_rank == 1 ? "0.1.1, messages of form 5" : mine;
+    snprintf(text, sizeof text, "0.1.0, messages of form 5 on rank 0, 2-%d (host ", ranks - 1);
     refused(ranks == 2   ? "0.1.0, messages of form 5 on rank 0 (host "
             : ranks == 3 ? "0.1.0, messages of form 5 on rank 0, 2 (host "
-                         : "0.1.0, messages of form 5 on rank 0, 2-3 (host ");
-    static const char *const all[] = { "1", "2", "3", "4" };
-    own = all[my_rank % 4];
+                         : text);
+    static const char *const all[RANKS_MOST] = { "1", "2", "3", "4", "5", "6", "7", "8" };
+    own = all[my_rank % RANKS_MOST];
     refused("; 2 on rank 1 (host ");
     static char longest[200];
     memset(longest, 'x', sizeof longest - 1);
