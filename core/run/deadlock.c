@@ -216,7 +216,7 @@ static struct orr_worker *ordered_on(const struct orr_task *t)
 /* Whether t, which is ready, waits for its turn on w. */
 static bool waits_for_turn(const struct orr_task *t, const struct orr_worker *w)
 {
-    return w && orr_load_acquire(&t->state) == ORR_TASK_READY && t->pub->workerorder != w->next_order;
+    return w && orr_load_acquire(&t->state) == ORR_TASK_READY && t->pub->workerorder > w->next_order;
 }
 
 /* Whether t waits because p comes next on its worker. */
@@ -481,7 +481,7 @@ static void graph_order(struct orr_waits *w, struct waiting *all, const char *pr
     char turn[ORR_WAITS_LABEL], other[ORR_WAITS_LABEL];
     if (!t->pub->workerorder || !t->pub->execute_on_a_specific_worker ||
         t->pub->workerid >= orr_worker_count ||
-        t->pub->workerorder == orr_workers[t->pub->workerid].next_order)
+        t->pub->workerorder <= orr_workers[t->pub->workerid].next_order)
         return;
     unsigned next = orr_workers[t->pub->workerid].next_order;
     snprintf(turn, sizeof turn, "%sworker %u, where workerorder %u comes next", prefix, t->pub->workerid,
