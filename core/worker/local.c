@@ -35,13 +35,13 @@ static bool rises(const struct orr_worker *w, unsigned n)
     return !w->ordered || w->ordered_last->pub->workerorder < n;
 }
 
-/* A task bound to w has this order already, or one has run with it. */
+/* A task bound to w has this order already, or one has run with it. Of skipped orders nobody knows. */
 bool orr_worker_order_is_taken(struct orr_worker *w, unsigned n)
 {
     orr_spin_lock(&w->local_lock);
     const struct orr_task *t = rises(w, n) ? NULL : w->ordered;
     while (t && t->pub->workerorder < n) t = t->next;
-    bool taken = n < w->next_order || (t && t->pub->workerorder == n);
+    bool taken = n < w->next_order ? n >= w->skipped_orders : t && t->pub->workerorder == n;
     orr_spin_unlock(&w->local_lock);
     return taken;
 }
@@ -59,12 +59,13 @@ void orr_worker_order_skip(unsigned worker, unsigned next)
 {
     struct orr_worker *w = &orr_workers[worker];
     orr_spin_lock(&w->local_lock);
-    if (next > w->next_order) {
+    bool skips = next > w->next_order;
+    if (skips) {
         w->next_order = w->skipped_orders = next;
         admit_ordered_locked(w);
     }
     orr_spin_unlock(&w->local_lock);
-    orr_wake_worker(w);
+    if (skips) orr_wake_worker(w);
 }
 
 static void insert_ordered_locked(struct orr_worker *w, struct orr_task *t)
@@ -78,19 +79,10 @@ static void insert_ordered_locked(struct orr_worker *w, struct orr_task *t)
     admit_ordered_locked(w);
 }
 
-static bool is_skipped(struct orr_worker *w, unsigned n)
-{
-    orr_spin_lock(&w->local_lock);
-    bool skipped = n < w->skipped_orders;
-    orr_spin_unlock(&w->local_lock);
-    return skipped;
-}
-
 /* A task whose order was taken, after its submission, by another: said before it may run, and be gone. */
 static void check_order(struct orr_worker *w, const struct orr_task *t)
 {
-    if (orr_unlikely(orr_worker_order_is_taken(w, t->pub->workerorder)) &&
-        !is_skipped(w, t->pub->workerorder))
+    if (orr_unlikely(orr_worker_order_is_taken(w, t->pub->workerorder)))
         orr_error("task %s: its workerorder was used twice; it runs nevertheless", orr_task_name(t));
 }
 

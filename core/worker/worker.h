@@ -155,7 +155,8 @@ void orr_worker_push_local(struct orr_worker *w, struct orr_task *t, bool front)
 struct orr_task *orr_worker_take_local(struct orr_worker *w, bool (*may)(const struct orr_task *t, void *arg),
                                        void *arg);
 
-/* Whether a task that is bound to w has this workerorder, or one has run with it. Any thread. */
+/* Whether a task that is bound to w has this workerorder, or one has run with it that was not skipped
+ * (order.h). Any thread. */
 bool orr_worker_order_is_taken(struct orr_worker *w, unsigned n);
 
 /* Gives a task to each of these different workers, in order of number: behind what each has. None is bound

@@ -31,7 +31,6 @@ struct plan {
     size_t steps, next; /* how many; the one that choose is asked for */
     struct step *step;
     unsigned *base; /* by worker of a rank: order there of what ran before */
-    unsigned *last; /* by worker: the highest order that a rank has there */
     unsigned workers;
     bool refused;
     char path[]; /* for messages */
@@ -72,11 +71,6 @@ static uint64_t mixed(const struct step *s)
     return h ^ h >> 32;
 }
 
-static bool is_here(const struct plan *p, int worker)
-{
-    return worker >= 0 && (unsigned)worker < p->workers;
-}
-
 static void keep(struct plan *p, const struct orr_plan *file)
 {
     uint64_t before = 0;
@@ -87,10 +81,6 @@ static void keep(struct plan *p, const struct orr_plan *file)
     }
     p->step[p->steps] = (struct step){ .before = before };
     for (unsigned w = 0; w < p->workers; w++) p->base[w] = orr_worker_order_next(w) - 1;
-    for (size_t i = 0; i < p->steps; i++) {
-        const struct step *s = &p->step[i];
-        if (is_here(p, s->worker) && s->order > p->last[s->worker]) p->last[s->worker] = s->order;
-    }
 }
 
 static int begin(const struct orr_place_setup *setup, void **state_out)
@@ -108,8 +98,7 @@ static int begin(const struct orr_place_setup *setup, void **state_out)
         p->steps = file.tasks;
         p->workers = starpu_worker_get_count();
         p->step = orr_malloc((p->steps + 1) * sizeof *p->step);
-        p->base = orr_calloc(2 * (p->workers + 1), sizeof *p->base);
-        if (p->base) p->last = p->base + p->workers + 1;
+        p->base = orr_calloc(p->workers + 1, sizeof *p->base);
     }
     if (!p || !p->step || !p->base) {
         if (p) orr_free(p->step);
@@ -148,11 +137,21 @@ static void describe_view(const struct orr_place_view *v, char *text, size_t byt
     if (v->file && used < bytes) snprintf(text + used, bytes - used, " [%s:%d]", v->file, v->line);
 }
 
+/* Whether this rank has it. */
+static bool is_here(const struct plan *p, int worker)
+{
+    return worker >= 0 && (unsigned)worker < p->workers;
+}
+
 /* From here on nothing is inserted: what was does not wait for the turn of what comes no more. */
 static void give_up(struct plan *p)
 {
     p->refused = true;
-    for (unsigned w = 0; w < p->workers; w++) orr_worker_order_skip(w, p->base[w] + p->last[w] + 1);
+    for (size_t i = 0; i < p->steps; i++) {
+        const struct step *s = &p->step[i];
+        if (s->order && is_here(p, s->worker))
+            orr_worker_order_skip((unsigned)s->worker, p->base[s->worker] + s->order + 1);
+    }
 }
 
 /* The first difference: the plan's side is read again. */

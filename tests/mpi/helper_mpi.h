@@ -68,9 +68,7 @@ UNUSED static void write_stacks(void)
 /* The time is over: says where this rank was, and ends it. */
 UNUSED static void out_of_time(int signal_number UNUSED)
 {
-    enum {
-        OTHERS_S = 3
-    }; /* until the other ranks have written theirs: mpirun kills them when the first ends */
+    enum { OTHERS_S = 3 }; /* for their stacks: mpirun kills the other ranks when the first ends */
     char line[320];
     int length = snprintf(line, sizeof line, "# rank %d: out of time after fact %d: %s\n", my_rank,
                           fact_count, fact_count ? fact_text[fact_count - 1] : "none");

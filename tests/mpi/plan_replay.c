@@ -138,6 +138,23 @@ static void copy(const char *from, const char *to, const char *find, const char 
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* The same file, with the line of each task changed in place. */
+static void rewrite(const char *from, const char *to, void (*change)(char *task))
+{
+    char line[1000];
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (my_rank == 0) {
+        FILE *in = fopen(from, "r"), *out = fopen(to, "w");
+        while (in && out && fgets(line, sizeof line, in)) {
+            if (!strncmp(line, "task ", 5)) change(line);
+            fputs(line, out);
+        }
+        if (in) fclose(in);
+        if (out) fclose(out);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static int lines_of(const char *file, const char *begin)
 {
     char line[1000];
@@ -239,24 +256,19 @@ static void iterations(void)
     fact(!wrong && !wrong_orders(SWEEP), "with the same results, on the workers of each, in their orders");
 }
 
+static void swap_ranks(char *task)
+{
+    char *at = strstr(task, " rank ");
+    if (at && at[6] < '2') at[6] = (char)('0' + '1' - at[6]);
+}
+
 /* Swaps ranks 0 and 1 of every task by hand: another placement of the same program. */
 static void elsewhere(void)
 {
-    char sched[300], line[1000];
+    char sched[300];
     int failed;
     if (ranks < 2) return;
-    MPI_Barrier(MPI_COMM_WORLD); /* the file was read */
-    if (my_rank == 0) {
-        FILE *in = fopen(path, "r"), *out = fopen(second, "w");
-        while (in && out && fgets(line, sizeof line, in)) {
-            char *at = strncmp(line, "task", 4) ? NULL : strstr(line, " rank ");
-            if (at && at[6] < '2') at[6] = (char)('0' + '1' - at[6]);
-            fputs(line, out);
-        }
-        if (in) fclose(in);
-        if (out) fclose(out);
-    }
-    MPI_Barrier(MPI_COMM_WORLD);
+    rewrite(path, second, swap_ranks);
     snprintf(sched, sizeof sched, "plan:%s", second);
     failed = run(sched, NULL, STEPS);
     fact(!failed && !wrong_values(),
@@ -440,22 +452,10 @@ static starpu_data_handle_t register_temporary(void)
     return h;
 }
 
-/* The orders of the first two tasks turned around by hand. */
-static void turn_around(const char *from, const char *to)
+static void swap_orders(char *task)
 {
-    char line[1000];
-    MPI_Barrier(MPI_COMM_WORLD);
-    if (my_rank == 0) {
-        FILE *in = fopen(from, "r"), *out = fopen(to, "w");
-        while (in && out && fgets(line, sizeof line, in)) {
-            char *at = strncmp(line, "task ", 5) ? NULL : strstr(line, " order ");
-            if (at) at[7] = (char)('1' + '2' - at[7]);
-            fputs(line, out);
-        }
-        if (in) fclose(in);
-        if (out) fclose(out);
-    }
-    MPI_Barrier(MPI_COMM_WORLD);
+    char *at = strstr(task, " order ");
+    if (at) at[7] = (char)('1' + '2' - at[7]);
 }
 
 /* The first task waits for its turn behind the second, and that is another one, which is refused. */
@@ -467,7 +467,7 @@ static void refused_before_its_turn(void)
     failed |= starpu_mpi_wait_for_all(MPI_COMM_WORLD);
     unregister();
     failed |= starpu_mpi_shutdown();
-    turn_around(path, second);
+    rewrite(path, second, swap_orders);
     snprintf(sched, sizeof sched, "plan:%s", second);
     failed |= start(sched, NULL) | insert_on(first, 0, 1);
     int r = insert_on(first, 2, 4);
